@@ -117,9 +117,10 @@ _HELPER = (
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file whose first line is the token for pushes and fetches over HTTPS."""
+    """A file whose first line is a token: for pushes and fetches over HTTPS, or what the flag says."""
 
     path: Path
+    flag: str = "--git-token-file"
 
     def extras(self, address: Address) -> Extras:
         """Options and environment for git to use the token; empty if the address does not use one."""
@@ -136,11 +137,12 @@ class TokenFile:
         return Extras(
             options=("-c", f"{scope}.helper=", "-c", f"{scope}.helper={_HELPER}"),
             environment={_FILE_VARIABLE: str(self.path.absolute())},
-            hidden=(self._read(),),
+            hidden=(self.read(),),
         )
 
-    def _read(self) -> str:
-        where = f"--git-token-file {self._shown()}".rstrip()
+    def read(self) -> str:
+        """The token. Raises TargetError, which does not repeat it."""
+        where = f"{self.flag} {self._shown()}".rstrip()
         try:
             token = read_file(self.path, SMALL).decode().partition("\n")[0].strip()
         except OSError as fault:

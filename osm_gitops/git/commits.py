@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -23,11 +24,44 @@ class Divergence:
     behind: int
 
 
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit with its date (``YYYY-MM-DD``), the first line of its message, and its first parent, if there is one."""
+
+    identity: str
+    date: str
+    subject: str
+    author: str = ""
+    parent: str = ""
+
+
+_GRAPH: Final = ("--topo-order", "--no-show-signature", "--format=%H %ct %P")
+
+
 class History:
     """The commits of one repository. A shallow one lacks older commits."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
+
+    def newest(self, paths: Iterable[str]) -> Commit | None:
+        """The newest commit of HEAD that changed one of ``paths``; ``None`` if none did, or none is known."""
+        return next(iter(self._changing(paths, "--max-count=1")), None)
+
+    def last(self, paths: Iterable[str], count: int) -> tuple[Commit, ...]:
+        """The last commits of HEAD that changed one of ``paths``, newest first. A merge counts as one commit, with what
+        it changed in the branch that it was merged into."""
+        return self._changing(paths, "--first-parent", f"--max-count={count}")
+
+    def _changing(self, paths: Iterable[str], *options: str) -> tuple[Commit, ...]:
+        form = "--format=%H%x00%cs%x00%s%x00%an%x00%P"
+        command = ("log", "--no-show-signature", *options, form, "HEAD", "--", *paths)
+        said = self._git.execute(("--literal-pathspecs", *command))
+        rows = (line.split("\0") for line in said.out.split("\n") if line and not said.status)
+        return tuple(
+            Commit(identity, date, subject, author, parents.partition(" ")[0])
+            for identity, date, subject, author, parents in rows
+        )
 
     def divergence(self, ref: str) -> Divergence:
         """The divergence of HEAD from a full ref name."""
@@ -67,6 +101,42 @@ class History:
     def mark(self, commit: str, trailer: str) -> str:
         """The value of a trailer of one commit, or an empty text."""
         return self._log(trailer, "--max-count=1", commit)[0][1]
+
+    def changes_of(self, commit: str, paths: Iterable[str]) -> Iterator[tuple[str, datetime]]:
+        """The commits in the first-parent history of ``commit`` that changed one of ``paths``, latest first, each with
+        its time. A merge is one commit, with the time of the merge."""
+        form = ("--first-parent", "-m", "--no-show-signature", "--format=%H %ct", "--no-patch")
+        out = self._git.run("--literal-pathspecs", "log", *form, commit, "--", *paths)
+        for line in out.splitlines():
+            identity, _, time = line.partition(" ")
+            yield identity, datetime.fromtimestamp(int(time), UTC)
+
+    def arrivals(self) -> dict[str, datetime]:
+        """When each commit of HEAD became a part of its branch: the time of the first-parent commit that brought it.
+        Latest commits first."""
+        lines = [line.split(" ") for line in self._git.run("log", *_GRAPH, "HEAD", "--").splitlines()]
+        parents = {identity: each for identity, _, *each in lines}
+        times = {identity: datetime.fromtimestamp(int(time), UTC) for identity, time, *_ in lines}
+        branch = []
+        here: str | None = lines[0][0] if lines else None
+        while here is not None and here in parents:
+            branch.append(here)
+            here = next(iter(parents[here]), None)
+        found: dict[str, datetime] = {}
+        for arrival in reversed(branch):
+            waiting = [arrival]
+            while waiting:
+                commit = waiting.pop()
+                if commit in parents and commit not in found:
+                    found[commit] = times[arrival]
+                    waiting += parents[commit]
+        return {identity: found[identity] for identity in parents if identity in found}
+
+    def messages(self, word: str) -> dict[str, str]:
+        """The messages of HEAD's commits with a line that has ``word``."""
+        out = self._git.run("log", "--no-show-signature", "--fixed-strings", f"--grep={word}", "--format=%H%n%B%x00")
+        entries = (entry.lstrip("\n").partition("\n") for entry in out.split("\0"))
+        return {identity: message for identity, _, message in entries if identity}
 
     def _commits(self, older: str, newer: str, trailer: str) -> list[tuple[str, bool]]:
         return [(commit, bool(value)) for commit, value in self.marks(newer, (older,), trailer)]

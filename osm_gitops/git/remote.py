@@ -1,7 +1,7 @@
 """Remotes of a repository (fetch or push one branch), and temporary clones.
 
 A clone has one commit of one branch, in a temporary folder that is removed afterwards. It is not partial: at this depth
-all fetched objects are checked out.
+all fetched objects are checked out. A run that needs the history fetches it (:meth:`Remote.complete`).
 """
 
 from __future__ import annotations
@@ -104,8 +104,18 @@ class Remote:
                 raise self._git.error(["fetch"], said.error, self._extras())
         return history.merge_base(one, other)
 
-    def push(self, branch: str, commit: str, *, expected: str | None) -> PushOutcome:
-        """Push a commit to a branch that is at ``expected`` (``None``: it does not exist).
+    def complete(self) -> None:
+        """Fetch the whole history of what a shallow clone has."""
+        if self._repository.is_shallow():
+            command = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--unshallow", "--", self.name)
+            self._git.run(*command, extras=self._extras())
+
+    def address(self) -> Address:
+        """Where it is, as git resolves it, for pushes."""
+        return address_of(self._git.run("remote", "get-url", "--push", self.name).strip())
+
+    def push(self, branch: str, commit: str | None, *, expected: str | None) -> PushOutcome:
+        """Push a commit to a branch that is at ``expected`` (``None``: it does not exist). No commit deletes it.
 
         This is a compare-and-swap. A push without a lease only needs a fast-forward, so it would restore a deleted
         branch, or commits that were removed from it.
@@ -114,7 +124,10 @@ class Remote:
         extras = self._extras(push=True)
         full = f"refs/heads/{branch}"
         said = self._git.execute(
-            ["push", "--porcelain", f"--force-with-lease={full}:{expected or ''}", "--", self.name, f"{commit}:{full}"],
+            [
+                *("push", "--porcelain", f"--force-with-lease={full}:{expected or ''}"),
+                *("--", self.name, f"{commit or ''}:{full}"),
+            ],
             extras=extras,
         )
         if said.status == 0:
@@ -190,6 +203,22 @@ def temporary_clone(address: Address, ref: str = "", token: TokenFile | None = N
         elif said.status != 0:
             raise _error(address, said, extras)
         yield Clone(root, address.shown)
+
+
+def remote_head(address: Address, ref: str = "", token: TokenFile | None = None) -> str:
+    """The commit of a branch or a tag of a remote, without ``ref`` of its HEAD; empty if there is no such ref. Fetches
+    nothing. Raises TargetError."""
+    refuse_astray(Path())
+    extras = token.extras(address) if token else NO_EXTRAS
+    names = [f"refs/heads/{ref}", f"refs/tags/{ref}"] if ref else ["HEAD"]
+    with tempfile.TemporaryDirectory(
+        prefix="osm-gitops-"
+    ) as folder:  # in no repository, whose configuration would count
+        said = Git(Path(folder)).execute(["ls-remote", "--quiet", "--", address.text, *names], extras=extras)
+    if said.status != 0:
+        raise TargetError([failure("ls-remote", said.error, address.shown, extras.hidden)])
+    found = {name: commit for commit, _, name in (line.partition("\t") for line in said.out.splitlines())}
+    return next((found[name] for name in names if name in found), "")
 
 
 def _clone(root: Path, address: Address, ref: str, extras: Extras, *options: str) -> CompletedProcess:

@@ -83,6 +83,7 @@ _OWN_FOLDER = "osm-gitops"
 _COMMIT_FOLDER = "commit-"
 # For the command by which git checks the owner of a repository. That it is not in another one was checked before.
 _BARE_TOO = Extras(("-c", "safe.bareRepository=all"))
+_LINK_MODE = "120000 "
 _FILTERS = r"^filter\..*\.(clean|smudge|process)$"
 
 
@@ -161,9 +162,9 @@ class Repository:
         found = (self.git.attempt("config", *place, "--includes", "--get-regexp", _FILTERS) for place in places)
         return any(each is not None for each in found)
 
-    def unseen_paths(self, path: str) -> tuple[str, ...]:
-        """Files under ``path`` that git skips: by a sparse checkout, or marked by the user."""
-        out = self.git.run("--literal-pathspecs", "ls-files", "-v", "-z", "--", path)
+    def unseen_paths(self, *paths: str) -> tuple[str, ...]:
+        """Files under ``paths`` that git skips: by a sparse checkout, or marked by the user."""
+        out = self.git.run("--literal-pathspecs", "ls-files", "-v", "-z", "--", *paths)
         return tuple(entry[2:] for entry in out.split("\0") if entry and (entry[0] == "S" or entry[0].islower()))
 
     def blob_ids(self, paths: Iterable[str], *, index: Path | None = None) -> dict[str, str]:
@@ -187,6 +188,12 @@ class Repository:
     def tree_at(self, commit: str, path: str) -> str | None:
         """The id of a folder of a commit (``.``: its root); ``None`` if it does not exist."""
         return self.git.attempt("rev-parse", "--verify", "--quiet", f"{commit}:{'' if path == '.' else path}")
+
+    def links(self) -> tuple[str, ...]:
+        """The symbolic links in the index."""
+        out = self.git.run("ls-files", "--stage", "-z")
+        entries = (entry.split("\t", 1) for entry in out.split("\0") if entry)
+        return tuple(path for meta, path in entries if meta.startswith(_LINK_MODE))
 
     def checked_out_branches(self) -> tuple[str, ...]:
         """The branches that are checked out in any work tree of this repository."""

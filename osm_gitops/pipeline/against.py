@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from osm_gitops.config.fleet_file import parse_fleet
 from osm_gitops.config.overlay_files import is_there
-from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceRef, SourceSpec
+from osm_gitops.config.spec import ClusterSpec, Fleet, LiveRef, SourceRef, SourceSpec
 from osm_gitops.errors import Code, Problem, input_error, some
 from osm_gitops.git.repository import find_repository
 from osm_gitops.model.desired import Desired
@@ -20,16 +20,18 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.plan import ClusterPlan, CurrentObject, CurrentState, Plan
 from osm_gitops.pipeline.options import Outcome, RunOptions
+from osm_gitops.pipeline.planning import prepared
 from osm_gitops.pipeline.states import check_only, desired_states
 from osm_gitops.plan.compare import make_cluster_plan
+from osm_gitops.report.excerpts import without_bodies
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.trust import TRUSTED, Trust
 
 _NAMED = 10
 
 
-def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) -> tuple[ClusterSpec, ...]:
-    """The clusters of a fleet file at a revision; none if the file did not exist.
+def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) -> Fleet:
+    """The entries of a fleet file at a revision; none if the file did not exist.
 
     Raises InputError if the revision does not exist, or if the file was invalid.
     """
@@ -42,7 +44,7 @@ def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) ->
             place, _ = files.locate(PurePosixPath(inside))
             text = files.read(place)
         except OSError:
-            return ()
+            return Fleet()
     return parse_fleet(text or b"", path.parent, f"{display}@{revision}")
 
 
@@ -93,7 +95,8 @@ def plan_against(
 
 def _plan(desired: Desired, spec: ClusterSpec | None, revision: str, options: RunOptions) -> ClusterPlan:
     if spec is None:
-        return make_cluster_plan(desired, CurrentState(), options.plan)
+        plan = make_cluster_plan(desired, CurrentState(), options.plan)
+        return without_bodies(prepared(plan, options, desired.secret_texts))
     troubles: list[Problem] = []
     earlier = next((found for _, found in desired_states([spec], options, troubles)), Desired(spec.name, ()))
     known = {wanted.ref: wanted.digest for wanted in desired.objects if wanted.digest}
@@ -104,7 +107,8 @@ def _plan(desired: Desired, spec: ClusterSpec | None, revision: str, options: Ru
     )
     # Old secrets must be masked too.
     masked = replace(desired, sensitive=desired.sensitive | earlier.sensitive)
-    return replace(make_cluster_plan(masked, current, options.plan), secret_before=earlier.secret_texts)
+    plan = make_cluster_plan(masked, current, options.plan)
+    return without_bodies(prepared(plan, options, masked.secret_texts, earlier.secret_texts))
 
 
 def _warnings(desired: Desired, earlier: Desired, troubles: Sequence[Problem], revision: str) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from osm_gitops.model.objects import Json
 from osm_gitops.model.profile import ConfigHalf, File, OperatingSystemConfig, OperatingSystemProfile, Unit
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import bounds_of
-from osm_gitops.pipeline.synthetic import Combination, settings_of, with_stand_ins
+from osm_gitops.pipeline.synthetic import Combination, settings_of, with_placeholders
 from osm_gitops.render.config import HalfTexts, half_texts
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
@@ -45,9 +45,13 @@ class Renderers:
         key = tuple(variant.name for variant in combination.variants if variant.settings)
         if key not in self._clusters:
             settings = settings_of(combination, self._defaults())
-            facts, _ = with_stand_ins(Facts(), settings)
+            facts, _ = with_placeholders(Facts(), settings)
             self._clusters[key] = resolve_cluster(settings, facts)
         return self._clusters[key]
+
+    def again(self) -> Renderers:
+        """Renderers with the same settings that have not compiled a profile."""
+        return Renderers(self.settings, self.values, self.tracer)
 
     @property
     def engine(self) -> Engine:

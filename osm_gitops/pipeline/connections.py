@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
-from osm_gitops.config.spec import ClusterSpec, LiveTarget
-from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_error
+from osm_gitops.config.spec import Address, ClusterSpec, LiveTarget
+from osm_gitops.context_ref import ContextRef
+from osm_gitops.errors import ClusterError, Code, InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.model.desired import Side
 from osm_gitops.model.settings import Settings
 
 if TYPE_CHECKING:
-    from osm_gitops.context_ref import ContextRef
+    from osm_gitops.config.spec import UserCluster
     from osm_gitops.kube.api import Api, Clusters
+    from osm_gitops.model.inputs import Inputs
+    from osm_gitops.sources.kkp.seed import SeedInventory
+    from osm_gitops.sources.osm_deployment import OsmDeployment
+
+
+_Server: TypeAlias = ContextRef | tuple[ContextRef, str]
+"""The key of a connection: a context, or a seed and the id of a user cluster."""
 
 
 def refuse_server(spec: ClusterSpec, part: str) -> None:
-    """Raise InputError if the tree is untrusted; ``part`` is the part of the fleet file that names a server."""
+    """Raise InputError if the tree is untrusted, or if nothing can be done for the cluster; ``part`` is the part of the
+    fleet file that names a server."""
+    if spec.problems:
+        raise InputError(spec.problems)
     if spec.trust.untrusted:
         raise input_error(
             Code.SERVER_IN_UNTRUSTED_RUN,
@@ -29,34 +41,36 @@ def refuse_server(spec: ClusterSpec, part: str) -> None:
 class Connections:
     """Opens the connections of clusters on first use. ``environment`` is that of the process.
 
-    Makes no request. Raises InputError for unusable kubeconfigs, and for clusters of an untrusted tree, whose
-    kubeconfigs are not read.
+    For a user cluster of KKP this takes a request to its seed, else none. Raises InputError for unusable kubeconfigs,
+    and for clusters of an untrusted tree, whose kubeconfigs are not read; ClusterError for a seed that does not answer.
     """
 
     def __init__(
         self,
         environment: Mapping[str, str],
-        opened: dict[ContextRef, Api] | None = None,
+        opened: dict[_Server, Api] | None = None,
         check: Callable[[], None] | None = None,
+        seeds: dict[ContextRef, _Seed] | None = None,
     ) -> None:
         self._environment = environment
-        self._open: dict[ContextRef, Api] = {} if opened is None else opened
+        self._open: dict[_Server, Api] = {} if opened is None else opened
         self._check = check
-        self._checked: dict[ContextRef, Api] = {}
+        self._checked: dict[_Server, Api] = {}
+        self._seeds: dict[ContextRef, _Seed] = {} if seeds is None else seeds
 
     def checked(self, check: Callable[[], None]) -> Connections:
         """The same connections; ``check`` is called before each attempt of a write."""
-        return Connections(self._environment, self._open, check)
+        return Connections(self._environment, self._open, check, self._seeds)
 
     def management(self, spec: ClusterSpec) -> Api:
         """The cluster of profiles and OSCs."""
         refuse_server(spec, "its management cluster")
-        return self._api(spec.management)
+        return self._user_cluster(spec.kkp) if spec.kkp is not None else self._api(spec.management)
 
     def worker(self, spec: ClusterSpec) -> Api:
         """The cluster of all other objects; may be the same as :meth:`management`."""
         refuse_server(spec, "its worker cluster")
-        return self._api(spec.worker)
+        return self._user_cluster(spec.kkp) if spec.kkp is not None else self._api(spec.worker)
 
     def clusters(self, spec: ClusterSpec) -> Clusters:
         """Both sides."""
@@ -71,6 +85,41 @@ class Connections:
         apis = {Side.MANAGEMENT: self.management, Side.WORKER: self.worker}
         return tuple(f"{side.value} cluster {apis[side](spec).display}" for side in Side if side in sides)
 
+    def seed(self, access: ContextRef) -> Api:
+        """A seed of KKP."""
+        return self._api(access)
+
+    def inventory(self, access: ContextRef) -> SeedInventory:
+        """The user clusters of a seed and what their settings depend on, read once. Raises ClusterError."""
+        from osm_gitops.sources.kkp.seed import read_inventory  # noqa: PLC0415 - not needed without a seed
+
+        seed = self._seeds.setdefault(access, _Seed())
+        if seed.inventory is None:
+            seed.inventory = read_inventory(self.seed(access))
+        return seed.inventory
+
+    def custom_profiles(self, access: ContextRef, namespace: str) -> Inputs:
+        """The CustomOperatingSystemProfiles of a seed as profiles of ``namespace``, read once. Raises ClusterError."""
+        from osm_gitops.sources.kkp.profiles import read_custom_profiles  # noqa: PLC0415 - not needed without a seed
+
+        seed = self._seeds.setdefault(access, _Seed())
+        if namespace not in seed.profiles:
+            seed.profiles[namespace] = read_custom_profiles(self.seed(access), namespace)
+        return seed.profiles[namespace]
+
+    def credentials(self, found: UserCluster) -> Mapping[str, str]:
+        """The environment with the cloud credentials of a user cluster, as Operating System Manager has it. Raises
+        ClusterError."""
+        from osm_gitops.sources.kkp.seed import read_credentials  # noqa: PLC0415 - not needed without a seed
+
+        return read_credentials(self.seed(found.seed), found.cluster, found.datacenter)
+
+    def osm_of(self, found: UserCluster) -> OsmDeployment | None:
+        """The Deployment of Operating System Manager for a user cluster, which is on its seed. Raises ClusterError."""
+        from osm_gitops.sources.osm_deployment import NAME, get_osm  # noqa: PLC0415 - not needed without a seed
+
+        return get_osm(self.seed(found.seed), found.cluster.namespace, NAME)
+
     def close(self) -> None:
         """Close all connections. A later use opens new ones."""
         for api in self._open.values():
@@ -80,11 +129,47 @@ class Connections:
     def _api(self, access: ContextRef) -> Api:
         from osm_gitops.kube.api import connect  # noqa: PLC0415 - not needed for runs from trees to git
 
-        if access not in self._open:
-            self._open[access] = connect(access, self._environment)
+        return self._opened(access, lambda: connect(access, self._environment))
+
+    def _user_cluster(self, found: UserCluster) -> Api:
+        from osm_gitops.kube.api import IN_CLUSTER, connect_inline  # noqa: PLC0415 - not needed without a seed
+        from osm_gitops.sources.kkp.seed import KUBECONFIG_SECRET, read_kubeconfig_secret  # noqa: PLC0415 - as above
+
+        def connect() -> Api:
+            cluster, seed = found.cluster, self._api(found.seed)
+            in_pod = seed.display.endswith(f"({IN_CLUSTER})")
+            inside = found.address is Address.INTERNAL or (found.address is Address.AUTO and in_pod)
+            where = f"Secret {cluster.namespace}/{KUBECONFIG_SECRET}"
+            if not (inside or cluster.url):
+                what = "its status has no external address"
+                fix = "Wait until KKP has set status.address.url, or set kkp.address to internal in a pod of the seed"
+                raise ClusterError(
+                    [Problem(Code.KKP_KUBECONFIG_MISSING, what, where=cluster.where, about=str(cluster), fix=fix)]
+                )
+            return connect_inline(
+                read_kubeconfig_secret(seed, cluster),
+                where,
+                self._environment,
+                user=f"user cluster {cluster.id}",
+                address="" if inside else cluster.url,
+            )
+
+        return self._opened((found.seed, found.cluster.id), connect)
+
+    def _opened(self, server: _Server, connect: Callable[[], Api]) -> Api:
+        if server not in self._open:
+            self._open[server] = connect()
         if self._check is None:
-            return self._open[access]
-        return self._checked.setdefault(access, self._open[access].checked(self._check))
+            return self._open[server]
+        return self._checked.setdefault(server, self._open[server].checked(self._check))
+
+
+@dataclass(slots=True)
+class _Seed:
+    """What was read of a seed; profiles by namespace."""
+
+    inventory: SeedInventory | None = None
+    profiles: dict[str, Inputs] = field(default_factory=dict)
 
 
 def check_live_targets(specs: Iterable[ClusterSpec], connections: Connections) -> None:
@@ -95,10 +180,12 @@ def check_live_targets(specs: Iterable[ClusterSpec], connections: Connections) -
         raise InputError(problems)
 
 
-def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> Iterator[Problem]:
+def _shared_targets(specs: Sequence[ClusterSpec], connections: Connections) -> Iterator[Problem]:
     workers: dict[str, str] = {}
     namespaces: dict[tuple[str, str], str] = {}
     for spec in specs:
+        if spec.kkp is not None or spec.problems:
+            continue
         try:
             clusters = connections.clusters(spec)
         except OsmGitopsError:  # reported when the cluster is used; it stops no other
@@ -122,6 +209,18 @@ def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> I
             )
         workers.setdefault(worker, spec.name)
         namespaces.setdefault(place, spec.name)
+    user_clusters: dict[tuple[str, str], str] = {}
+    for spec in specs:
+        if spec.kkp is None:
+            continue
+        # Hundreds of kubeconfigs would have to be read to compare the servers in them.
+        cluster, seed = spec.kkp.cluster, connections.seed(spec.kkp.seed)
+        same = user_clusters.get((seed.host, cluster.id)) or workers.get(cluster.url)
+        if same is not None:
+            what = f"it would be applied to the same cluster as cluster {same}: {cluster} of {seed.display}"
+            fix = "Select each Cluster in one entry of the fleet file, or select one of them with --cluster"
+            yield Problem(Code.CLUSTERS_SHARE_TARGET, what, about=f"cluster {spec.name}", fix=fix)
+        user_clusters.setdefault((seed.host, cluster.id), spec.name)
 
 
 def _namespace(spec: ClusterSpec) -> str:

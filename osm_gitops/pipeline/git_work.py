@@ -2,63 +2,58 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from osm_gitops.config.spec import ClusterSpec, TargetSpec
-from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError, target_error
-from osm_gitops.git.remote import CLONE_REMOTE, PushOutcome
+from osm_gitops.config.spec import ClusterSpec, PullRequestSpec, TargetSpec
+from osm_gitops.errors import Code, OsmGitopsError, Problem, target_error
+from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.pipeline.options import Confirm, ReadClusters, RunOptions
-from osm_gitops.pipeline.osm_activity import osm_in_sources
+from osm_gitops.pipeline.planning import Planner
 from osm_gitops.pipeline.recording import Ended, measure
-from osm_gitops.pipeline.states import desired_states
+from osm_gitops.pipeline.side_by_side import plan_side_by_side
 from osm_gitops.report.metrics import Measured
-from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.git import GitSession
-from osm_gitops.targets.target import plan_for
+
+if TYPE_CHECKING:
+    from osm_gitops.pipeline.pull_requests import PullRequests
 
 _PUSH_ATTEMPTS: Final = 5
-COMPARED: Final = "files compared"
-
-
-def git_place(target: TargetSpec, specs: Sequence[ClusterSpec], options: RunOptions) -> GitPlace:
-    wanted, clone = options.git, options.git.clone
-    cloned = clone is not None and Path(os.path.normpath(target.path)).is_relative_to(clone.root)
-    return GitPlace(
-        folder=target.path,
-        branch=target.branch,
-        own_branch=wanted.own_branch,
-        remote=CLONE_REMOTE if cloned else target.remote,
-        # Unpushed commits would be deleted with the clone.
-        push=cloned or (target.push if wanted.push is None else wanted.push),
-        clusters=tuple(spec.name for spec in specs),
-        plaintext_secrets=options.plaintext_secrets,
-        sign=target.sign if wanted.sign is None else wanted.sign,
-        token=wanted.token,
-        cloned=cloned,
-    )
+_TOGETHER: Final = "all clusters"
 
 
 @dataclass(slots=True)
 class GitWork:
-    """The work in one git target, while it is locked."""
+    """The work in one git target, while it is locked.
+
+    ``plans`` are what the run commits, ``proposals`` what the pull request then changes, if the run keeps one.
+    """
 
     session: GitSession
     specs: list[ClusterSpec]
     read: ReadClusters
     plans: list[ClusterPlan] = field(default_factory=list)
+    proposals: list[ClusterPlan] = field(default_factory=list)
     pools: list[ObjectRef] = field(default_factory=list)
     deliveries: Mapping[str, Delivery] = field(default_factory=dict)
     pushed: bool = False
     moved: bool = False
     stale: bool = False
+    kept: str = ""
+    requests: PullRequests | None = None
+    beside: bool = False  # it works side by side itself
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        return tuple(spec.name for spec in self.specs)
+
+    def interrupt(self) -> None:
+        """It is done in the thread that is interrupted."""
 
     @property
     def published(self) -> tuple[str, ...]:
@@ -66,35 +61,41 @@ class GitWork:
 
     @property
     def remark(self) -> str:
-        return self.session.remark
+        return self.kept or self.session.remark
 
     def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
         """Fetch and plan. The sources may be in the same repository, so they are read after fetching."""
         try:
+            if self.session.proposal is not None:
+                from osm_gitops.pipeline.pull_requests import PullRequests  # noqa: PLC0415 - slow
+
+                target = self.specs[0].target
+                spec = target.pull_request if isinstance(target, TargetSpec) else None
+                self.requests = PullRequests.of(self.session.proposal, spec or PullRequestSpec(), options)
             if self.session.is_published:
                 self.session.catch_up()
                 self._read_again()
         except OsmGitopsError as failure:
             problems.extend(failure.problems)
-            self.plans, self.pools = [], []
+            self.plans, self.proposals, self.pools = [], [], []
             return
         self.plan(options, problems)
 
     def plan(self, options: RunOptions, problems: list[Problem]) -> None:
-        self.plans, self.pools = [], []
-        for spec, desired in desired_states(self.specs, options, problems, into_git=True):
-            try:
-                osm = osm_in_sources(spec, options)
-                osm.refuse(spec.name, options.live, unknown=False)
-                advance = options.advance(desired.cluster, COMPARED)
-                plan = plan_for(self.session, desired, options.plan, advance=advance)
-                self.plans.append(replace(plan, warnings=(*osm.warnings, *plan.warnings)))
-                self.pools += (*desired.pools, *desired.failed)
-            except OsmGitopsError as failure:
-                problems.extend(failure.problems)
+        encryption, base = self.session.encryption, self.session.checked_out
+        planned = list(
+            plan_side_by_side(
+                Planner.into_git, self.specs, self.session.root, base, options=options, encryption=encryption
+            )
+        )
+        problems.extend(problem for each in planned for problem in each.problems)
+        self.plans = [each.plan for each in planned if each.plan is not None]
+        self.proposals = [each.proposal for each in planned if each.proposal is not None]
+        self.pools = [pool for each in planned for pool in each.pools]
 
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
         """Commit, and push if configured. ``deliveries`` has the result of each changed cluster."""
+        self.session.resume()
         self.deliveries = self._deliver(options, confirm, problems)
 
     def finish(
@@ -113,14 +114,17 @@ class GitWork:
         if self.stale and not self._plan_again(options, confirm, problems):
             return {}
         for _ in range(_PUSH_ATTEMPTS):
-            done = self._commit(options, problems)
+            withdraws = self._nothing_left(options, problems)
+            done = {} if withdraws else self._commit(options, problems)
             try:
-                outcome = self.session.publish() if self.session.is_published else PushOutcome.KEPT
-            except TargetError as failure:
+                outcome = self._withdraw() if withdraws else self._publish()
+            except OsmGitopsError as failure:
                 problems.extend(failure.problems)
                 return {}  # its message explains what happened to the commits
             if outcome is not PushOutcome.MOVED:
-                self.pushed = outcome is PushOutcome.PUSHED
+                self.pushed = outcome is PushOutcome.PUSHED and not withdraws
+                if self.requests is not None:
+                    self._keep_request(self.requests, options, problems)
                 return done
             self.moved = True
             options.note("The remote has newer commits: planning again from them.")
@@ -152,19 +156,72 @@ class GitWork:
         now = {spec.name: spec for spec in self.read()}
         for spec in self.specs:
             if spec.name not in now or now[spec.name].target != spec.target:
-                what = "newer commits removed it from the fleet file, or changed its target"
+                what = "newer commits removed it from the fleet file, changed its target, or took back its change"
                 fix = "Nothing was changed for it. Run again"
                 raise target_error(Code.FLEET_FILE_CHANGED, what, about=f"cluster {spec.name}", fix=fix)
         self.specs = [now[spec.name] for spec in self.specs]
 
+    def _publish(self) -> PushOutcome:
+        return self.session.publish() if self.session.is_published else PushOutcome.KEPT
+
+    def _nothing_left(self, options: RunOptions, problems: Sequence[Problem]) -> bool:
+        """Whether the branch of a pull request has nothing left to propose, as far as this run can know."""
+        proposal = self.session.proposal
+        if proposal is None or not proposal.exists or not self._is_whole(options) or problems:
+            return False
+        return not any(plan.has_changes or plan.failed for plan in self.proposals)
+
+    def _is_whole(self, options: RunOptions) -> bool:
+        """Whether this run has planned all that the branch of the pull request proposes."""
+        planned = {plan.cluster for plan in self.proposals}
+        return not options.only and self.session.proposal is not None and self.session.proposal.proposed <= planned
+
+    def _withdraw(self) -> PushOutcome:
+        """Close the pull request, then delete its branch: interrupted in between, the next run deletes the branch."""
+        closed = self.requests.close() if self.requests else None
+        outcome = self.session.withdraw()
+        if outcome is not PushOutcome.MOVED:
+            done = f"branch {self.session.published_to} was deleted, because nothing is left to change"
+            self.kept = closed.sentence if closed else done
+        return outcome
+
+    def _keep_request(self, requests: PullRequests, options: RunOptions, problems: list[Problem]) -> None:
+        """Open or update the pull request for what is on its branch now."""
+        try:
+            kept = requests.keep(self.proposals, whole=self._is_whole(options))
+        except OsmGitopsError as failure:
+            problems.extend(failure.problems)
+            return
+        if kept is not None:
+            self.kept = kept.sentence
+            problems.extend(kept.problems)
+
     def _commit(self, options: RunOptions, problems: list[Problem]) -> dict[str, Delivery]:
+        if all(isinstance(spec.target, TargetSpec) and spec.target.commit == "run" for spec in self.specs):
+            return self._commit_together(options, problems)
         done = {}
         for plan in self.plans:
             try:
                 delivery = self.session.deliver(plan, options.advance(plan.cluster, "files written"))
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
+                self.proposals = [each for each in self.proposals if each.cluster != plan.cluster]
                 continue
             if delivery.commit:
                 done[plan.cluster] = delivery
         return done
+
+    def _commit_together(self, options: RunOptions, problems: list[Problem]) -> dict[str, Delivery]:
+        """One commit for all clusters (``to.git.commit: run``), without those that must not be written."""
+        ready = []
+        for plan in self.plans:
+            try:
+                ready.append((plan, self.session.ready(plan)))
+            except OsmGitopsError as failure:
+                problems.extend(failure.problems)
+                self.proposals = [each for each in self.proposals if each.cluster != plan.cluster]
+        try:
+            return self.session.deliver_together(ready, options.advance(_TOGETHER, "files written"))
+        except OsmGitopsError as failure:
+            problems.extend(failure.problems)
+            return {}

@@ -16,6 +16,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Change, ClusterPlan
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.inputs import ClusterInputs
+from osm_gitops.pipeline.kkp import permitted
 from osm_gitops.pipeline.live_profiles import unwritable_profiles, written_profiles
 from osm_gitops.pipeline.load import SourceReader, gather_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions
@@ -24,6 +25,7 @@ from osm_gitops.pipeline.rendering import prepare
 from osm_gitops.pipeline.states import desired_state, unusable
 from osm_gitops.plan.machines import Comparison, machine_change, with_secrets_of
 from osm_gitops.render.pools import printing_pools
+from osm_gitops.sources.kkp.records import ClusterState
 from osm_gitops.targets.cluster.pools import PoolsOfTree, read_pools, read_pools_of_tree
 from osm_gitops.targets.cluster.target import ClusterTarget, Maintenance, Scope
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
@@ -85,6 +87,9 @@ def read_live(spec: ClusterSpec, options: RunOptions, osm: OsmActivity) -> LiveS
         inputs.change_machines(lambda machine: _as_live(machine, found.pools[machine.ref]))
     else:
         pools = read_pools(live.worker, inputs.machines, broken=inputs.broken)
+    if spec.kkp is not None and spec.kkp.cluster.state is ClusterState.DELETING:
+        # Nothing is written for others, so nothing needs to be rendered.
+        inputs.machines = tuple(each for each in inputs.machines if pools[each.ref].gate is Gate.DELETING)
     from_cluster = _keeps_profiles(spec)
     inputs.break_profiles(unwritable_profiles(inputs, live.management, settings, osm, from_cluster=from_cluster))
     tokens = _tokens(inputs, settings, live, options.live.now())
@@ -145,7 +150,7 @@ def plan_live(spec: ClusterSpec, options: RunOptions, read: LiveInputs) -> LiveS
     plan = plan_for(target, desired, replace(options.plan, leaving=leaving, strays=strays), machines)
     differences = read.comparison.warnings() if read.comparison else ()
     warnings = (*read.osm.warnings, *plan.warnings, *differences)
-    plan = replace(plan, hosts=options.connections.hosts(spec), warnings=warnings)
+    plan = permitted(spec, replace(plan, hosts=options.connections.hosts(spec), warnings=warnings), leaving)
     problems = tuple(unusable(inputs))
     return LiveState(desired, plan, target, problems, read.comparison, read if lacking else None)
 

@@ -57,7 +57,7 @@ def _unfit_for(
     for key, found in _live(profiles, api):
         profile = profiles[key]
         if not profile.built_in:
-            problem = _unbumped(profile, found.get("spec") or {}, api.display)
+            problem = unbumped(profile, found.get("spec") or {}, api.display)
         elif is_ours(found) or settings.replace_default_osps:
             problem = None  # a released version never changes
         else:
@@ -119,7 +119,7 @@ def _foreign(profile: OperatingSystemProfile, host: str) -> Problem:
     )
 
 
-def _unbumped(profile: OperatingSystemProfile, found: Mapping[str, Json], host: str) -> Problem | None:
+def unbumped(profile: OperatingSystemProfile, found: Mapping[str, Json], host: str) -> Problem | None:
     """Content that differs from the cluster's under the same version.
 
     For OSM and other readers, equal versions mean equal content (osm-behaviour.md, "Webhooks"), so they would not

@@ -11,7 +11,7 @@ from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.config.overlay_stack import Stack
 from osm_gitops.config.settings import RawSetting, parse_settings, raises_bound
 from osm_gitops.config.spec import ClusterSpec, LiveRef, TargetSpec, TreeRef
-from osm_gitops.errors import Code, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
@@ -19,9 +19,13 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections, refuse_server
 from osm_gitops.pipeline.inputs import ClusterInputs, Origin, named_files, origins_of
+from osm_gitops.pipeline.kkp import state_warnings, with_default_profile
+from osm_gitops.pipeline.memo import Memo
 from osm_gitops.pipeline.profiles import add_default_profiles, apply_overlays, default_profiles, load_stack
+from osm_gitops.render.resolve.named_facts import need_credentials
 from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.builtin import check_version
+from osm_gitops.sources.kkp.records import ClusterState
 from osm_gitops.sources.machines import as_authored, without_server_annotations
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree
@@ -33,18 +37,28 @@ if TYPE_CHECKING:
 
 
 def load_settings(spec: ClusterSpec) -> Settings:
-    """The cluster's settings. Raises InputError with all problems."""
-    return checked_settings(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust)
+    """The cluster's settings. Raises InputError with all problems, also those that the cluster had from the start."""
+    return checked_settings(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust, discovered(spec))
 
 
 def given_settings(spec: ClusterSpec) -> tuple[RawSetting, ...]:
     """The raw values of the cluster's settings. Raises InputError with all problems of its overlays."""
-    return _given(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust)
+    return settings_in_force(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust, discovered(spec))
 
 
-def checked_settings(raw: Sequence[RawSetting], stack: Stack, trust: Trust = TRUSTED) -> Settings:
-    """Parse ``raw`` settings and those of overlays. Raises InputError with all problems."""
-    given = _given(raw, stack, trust)
+def discovered(spec: ClusterSpec) -> tuple[RawSetting, ...]:
+    """The settings that KKP has for a user cluster. Raises InputError if nothing can be done for the cluster."""
+    if spec.problems:
+        raise InputError(spec.problems)
+    return spec.kkp.settings if spec.kkp is not None else ()
+
+
+def checked_settings(
+    raw: Sequence[RawSetting], stack: Stack, trust: Trust = TRUSTED, found: Sequence[RawSetting] = ()
+) -> Settings:
+    """Parse ``raw`` settings, those of overlays, and those that were ``found`` in KKP. Raises InputError with all
+    problems."""
+    given = settings_in_force(raw, stack, trust, found)
     texts = {join(each.folder, name): text for each in stack.overlays for name, text in each.texts.items()}
     settings = parse_settings(given, lambda path: texts[path] if path in texts else _read_text(path, trust))
     for setting in given:
@@ -53,9 +67,12 @@ def checked_settings(raw: Sequence[RawSetting], stack: Stack, trust: Trust = TRU
     return settings
 
 
-def _given(raw: Sequence[RawSetting], stack: Stack, trust: Trust) -> tuple[RawSetting, ...]:
-    """Flags, environment and fleet file take precedence over overlays. An untrusted tree cannot raise limits."""
-    given = [each for each in (*stack.settings, *raw) if not _goes_too_far(each, trust)]
+def settings_in_force(
+    raw: Sequence[RawSetting], stack: Stack, trust: Trust, found: Sequence[RawSetting] = ()
+) -> tuple[RawSetting, ...]:
+    """The settings that count, one per name: flags, environment and fleet file take precedence over overlays, and these
+    over settings ``found`` in KKP. An untrusted tree cannot raise limits."""
+    given = [*found, *(each for each in (*stack.settings, *raw) if not _goes_too_far(each, trust))]
     return tuple({each.name: each for each in given}.values())
 
 
@@ -129,10 +146,12 @@ def gather_inputs(
             found.warnings += authored.warnings
         elif isinstance(spec.target, TargetSpec):  # only `refresh` knows the revision
             found.change_machines(without_server_annotations)
+    found.change_machines(lambda machine: with_default_profile(machine, spec))
     from_cluster = isinstance(source.profiles, LiveRef)
     unreadable = found.unreadable
     if source.facts != source.machines or isinstance(source.facts, LiveRef):
         found.take_facts(reader.facts(found.machines, tokens=tokens))
+    found.warnings += tuple(state_warnings(spec))
     if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
         profiles = reader.profiles(found.machines)
         # Objects of a server are known by name, even if they are invalid.
@@ -143,7 +162,7 @@ def gather_inputs(
     for each in reader.origins:  # trees add their names themselves
         found.uncommitted += each.uncommitted
         found.warnings += each.warnings
-    found.take_origins(_origins_beside(spec, stack))
+    found.take_origins(_origins_beside(spec, stack, reader.memo))
     found.sources += tuple(
         f"{each.display}@{each.revision}" if each.revision else each.display
         for each in spec.overlays
@@ -166,12 +185,18 @@ def gather_inputs(
     return found
 
 
-def _origins_beside(spec: ClusterSpec, stack: Stack) -> list[Origin]:
+def _origins_beside(spec: ClusterSpec, stack: Stack, memo: Memo) -> list[Origin]:
     """The origins of fleet file, overlays and files in settings, if they are in git."""
     files = [each for each in named_files(spec, stack) if spec.trust.allows(each.path)]
     overlays = {each.path for each in spec.overlays}
-    found = zip(files, origins_of(files, spec.trust), strict=True)
+    found = zip(files, known_origins(files, spec.trust, memo), strict=True)
     return [origin for file, origin in found if origin.in_git or file.path in overlays]
+
+
+def known_origins(files: Sequence[TreeRef], trust: Trust, memo: Memo) -> tuple[Origin, ...]:
+    """As :func:`origins_of`; git is asked once for the same files."""
+    question = ("origins", tuple((file, file.display) for file in files), trust)
+    return memo.get(question, lambda: origins_of(files, trust))
 
 
 class SourceReader:
@@ -184,6 +209,7 @@ class SourceReader:
         environment: Mapping[str, str],
         keys: KeySearch,
         connections: Connections | None,
+        memo: Memo | None = None,
     ) -> None:
         self.spec = spec
         self.settings = settings
@@ -191,6 +217,7 @@ class SourceReader:
         self._keys = keys
         self._connections = connections or Connections(environment)
         self.origins: list[Origin] = []
+        self.memo = memo or Memo(0)
         self._trees: dict[TreeRef, Inputs] = {}
 
     def machines(self) -> Inputs:
@@ -209,7 +236,11 @@ class SourceReader:
         refuse_server(self.spec, "from.facts")
         from osm_gitops.sources.cluster import read_facts  # noqa: PLC0415 - not needed for runs from trees to git
 
-        return read_facts(self._worker, machines, self.settings, self._environment, tokens=tokens)
+        environment = self._environment
+        if self.spec.kkp is not None:  # the credentials of this process are those of another cluster
+            needed = need_credentials(machines, self.settings)
+            environment = self._connections.credentials(self.spec.kkp) if needed else {}
+        return read_facts(self._worker, machines, self.settings, environment, tokens=tokens)
 
     def profiles(self, machines: Sequence[MachineDeployment]) -> Inputs:
         part = self.spec.source.profiles
@@ -220,7 +251,13 @@ class SourceReader:
         at_hand = default_profiles(self.settings)
         from osm_gitops.sources.cluster import read_profiles  # noqa: PLC0415 - not needed for runs from trees to git
 
-        return read_profiles(management, machines, self.settings.namespace, at_hand)
+        found = read_profiles(management, machines, self.settings.namespace, at_hand)
+        kkp = self.spec.kkp
+        if kkp is None or kkp.cluster.state is not ClusterState.READY:
+            return found  # KKP does not bring its profiles to clusters that are paused or being deleted
+        from osm_gitops.sources.kkp.profiles import with_custom_profiles  # noqa: PLC0415 - not needed without a seed
+
+        return with_custom_profiles(found, self._connections.custom_profiles(kkp.seed, self.settings.namespace))
 
     def hosts(self) -> tuple[str, ...]:
         """The API servers that were read."""
@@ -241,13 +278,20 @@ class SourceReader:
     def _read(self, tree: TreeRef) -> Inputs:
         trust = self.spec.trust
         trust.check(tree.path, tree.display)
+        # Several clusters may have their profiles in one tree.
+        question = ("tree", tree, tree.display, trust, self.settings.namespace)
+        origins, inputs = self.memo.get(question, lambda: self._parsed(tree, trust))
+        self.origins += origins
+        return inputs
+
+    def _parsed(self, tree: TreeRef, trust: Trust) -> tuple[tuple[Origin, ...], Inputs]:
+        """The content of a tree, and its origin unless its name has it."""
         if tree.revision:
             with open_revision(tree.path, tree.revision, tree.display, trust) as files:
                 # Name the commit: a branch changes.
-                return self._objects(files, f"{tree.display}@{files.commit}")
+                return (), self._objects(files, f"{tree.display}@{files.commit}")
         (origin,) = origins_of([tree], trust)
-        self.origins.append(origin)
-        return self._objects(Folder(tree.path, tree.display, origin.keeper), origin.source)
+        return (origin,), self._objects(Folder(tree.path, tree.display, origin.keeper), origin.source)
 
     def _objects(self, files: SourceFiles, source: str) -> Inputs:
         return read_tree(

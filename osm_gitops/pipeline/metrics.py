@@ -17,18 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MetricSinks:
-    """The sinks; ``environment`` has the proxy for the Pushgateway."""
+    """The sinks; ``environment`` has the proxy for the Pushgateway. The file keeps what it has of the clusters of
+    ``fleet``."""
 
     file: Path | None = None
     gateway: Pushgateway | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    fleet: tuple[str, ...] = ()
 
     def publish(self, runs: Sequence[Measured]) -> tuple[Problem, ...]:
         """Write the metrics; returns failures, which are warnings."""
         problems: list[Problem] = []
         if self.file is not None and runs:
             try:
-                _write(self.file, exposition(_with_times_of(self.file, runs)))
+                _write(self.file, self._exposition(self.file, runs))
             except OsmGitopsError as failure:
                 problems += failure.problems
         for run in runs if self.gateway is not None else ():
@@ -39,17 +41,18 @@ class MetricSinks:
                 break  # the next group would time out too
         return tuple(problems)
 
+    def _exposition(self, path: Path, runs: Sequence[Measured]) -> str:
+        """The metrics of ``runs``, with the time of the last good run from the existing file, if unknown."""
+        earlier = (read_file(path) or b"").decode(errors="replace")
+        known, ran = last_good_runs(earlier), {run.ran.cluster for run in runs}
+        dated = [run if run.last_good else replace(run, last_good=known.get(run.ran.cluster)) for run in runs]
+        return exposition(dated, earlier, [name for name in self.fleet if name not in ran])
+
     def _push(self, run: Measured) -> None:
         assert self.gateway is not None
         group = {"job": JOB, "cluster": run.ran.cluster}
         # The gateway may have metrics that this run does not know.
         self.gateway.push(exposition([run]), group, self.environment, whole=run.last_good is not None)
-
-
-def _with_times_of(path: Path, runs: Sequence[Measured]) -> Sequence[Measured]:
-    """``runs`` with the time of the last good run from the existing file, if unknown."""
-    known = last_good_runs((read_file(path) or b"").decode(errors="replace"))
-    return [run if run.last_good else replace(run, last_good=known.get(run.ran.cluster)) for run in runs]
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,7 +1,7 @@
 """Detect whether Operating System Manager writes to a cluster too: by its Deployment, and the Lease of its controller.
 
-Both are read from the management namespace. With KKP the Deployment is in the seed cluster, so the user cluster has
-only the Lease.
+Both are read from the management namespace. With KKP the Deployment is on the seed, and the user cluster has only the
+Lease.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from osm_gitops.config.spec import ClusterSpec, LiveRef
+from osm_gitops.config.spec import ClusterSpec, LiveRef, UserCluster
 from osm_gitops.errors import ClusterError, Code, Problem, UnsafePlanError
 from osm_gitops.model.objects import Json
 from osm_gitops.pipeline.load import load_settings
@@ -54,6 +54,8 @@ class OsmActivity:
 
 def osm_in_target(spec: ClusterSpec, options: RunOptions) -> OsmActivity:
     """The state of OSM's controller in the target of a run. Raises InputError and ClusterError."""
+    if spec.kkp is not None:
+        return _of_user_cluster(spec, spec.kkp, options)
     return read_osm_activity(options.connections.management(spec), load_settings(spec).namespace, options.live.now())
 
 
@@ -64,13 +66,29 @@ def osm_in_sources(spec: ClusterSpec, options: RunOptions) -> OsmActivity:
     return osm_in_target(spec, options) if any(isinstance(part, LiveRef) for part in asked) else OsmActivity()
 
 
+def _of_user_cluster(spec: ClusterSpec, found: UserCluster, options: RunOptions) -> OsmActivity:
+    """The same for a user cluster of KKP, with two requests: the Deployment is on the seed, the Lease in the cluster.
+    KKP starts what it wants to run, so a Deployment with replicas counts as running."""
+    unknown: list[Problem] = []
+    running: list[Problem] = []
+    try:
+        osm = options.connections.osm_of(found)
+        if osm is not None and (osm.ready or osm.replicas):
+            running.append(_running(osm, f"Switch it off: osm-gitops kkp switch-off {spec.name}"))
+    except ClusterError as failure:
+        unknown += _forbidden(failure)
+    if not running:
+        management, namespace = options.connections.management(spec), load_settings(spec).namespace
+        running += _lease_of(management, namespace, options.live.now(), unknown)
+    return OsmActivity(running=tuple(running), unknown=() if running else tuple(map(_unknown, unknown)))
+
+
 def read_osm_activity(management: Api, namespace: str, now: datetime) -> OsmActivity:
     """Search for OSM's controller with one or two requests.
 
     Forbidden reads are ``unknown``. Raises ClusterError if the server does not answer.
     """
-    from osm_gitops.kube.kinds import LEASE  # noqa: PLC0415 - not needed for runs from trees to git
-    from osm_gitops.sources.osm_deployment import OSM_LEASE, find_osm  # noqa: PLC0415 - as above
+    from osm_gitops.sources.osm_deployment import find_osm  # noqa: PLC0415 - not needed for runs from trees to git
 
     unknown: list[Problem] = []
     deployments: list[OsmDeployment] = []
@@ -78,14 +96,9 @@ def read_osm_activity(management: Api, namespace: str, now: datetime) -> OsmActi
         deployments = find_osm(management, namespace)
     except ClusterError as failure:
         unknown += _forbidden(failure)
-    running = [_running(osm) for osm in deployments if osm.ready]
+    running = [_running(osm, _switch_off(osm)) for osm in deployments if osm.ready]
     if not running:
-        try:
-            lease = management.get(LEASE, namespace, OSM_LEASE)
-            where = f"{LEASE.name} {namespace}/{OSM_LEASE}"
-            running = [_leading(where)] if lease is not None and _is_renewed(lease, where, now) else []
-        except ClusterError as failure:
-            unknown += _forbidden(failure)
+        running = _lease_of(management, namespace, now, unknown)
     return OsmActivity(
         running=tuple(running),
         starting=tuple(_starting(osm) for osm in deployments if osm.replicas and not osm.ready),
@@ -93,9 +106,23 @@ def read_osm_activity(management: Api, namespace: str, now: datetime) -> OsmActi
     )
 
 
-def _running(osm: OsmDeployment) -> Problem:
+def _lease_of(management: Api, namespace: str, now: datetime, unknown: list[Problem]) -> list[Problem]:
+    """A problem if OSM's controller renews its Lease; reads that are forbidden are added to ``unknown``."""
+    from osm_gitops.kube.kinds import LEASE  # noqa: PLC0415 - not needed for runs from trees to git
+    from osm_gitops.sources.osm_deployment import OSM_LEASE  # noqa: PLC0415 - as above
+
+    where = f"{LEASE.name} {namespace}/{OSM_LEASE}"
+    try:
+        lease = management.get(LEASE, namespace, OSM_LEASE)
+        return [_leading(where)] if lease is not None and _is_renewed(lease, where, now) else []
+    except ClusterError as failure:
+        unknown += _forbidden(failure)
+        return []
+
+
+def _running(osm: OsmDeployment, fix: str) -> Problem:
     what = f"Operating System Manager runs ({osm.ready} of {osm.replicas} replicas ready) and writes the same objects"
-    return Problem(Code.OSM_RUNS, what, about=str(osm), fix=f"{_switch_off(osm)}. {_UNTIL_THEN}")
+    return Problem(Code.OSM_RUNS, what, about=str(osm), fix=f"{fix}. {_UNTIL_THEN}")
 
 
 def _starting(osm: OsmDeployment) -> Problem:

@@ -12,7 +12,7 @@ from itertools import chain
 from osm_gitops.config.overlay_stack import Stack, stack_overlays
 from osm_gitops.config.overlays import read_overlays
 from osm_gitops.config.patches import PatchedProfile, fits, patch_profile
-from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem
+from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem, did_you_mean
 from osm_gitops.gotemplate.inspection import ValuePath, is_used, value_uses
 from osm_gitops.model.machine import PROFILE_NAMESPACE_ANNOTATION
 from osm_gitops.model.objects import ObjectRef
@@ -22,7 +22,6 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.inputs import ClusterInputs, ProfileKey
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.pools import template_texts
-from osm_gitops.render.resolve.json_fields import did_you_mean
 from osm_gitops.render.resolve.named_facts import named_profiles
 from osm_gitops.sources import builtin
 from osm_gitops.sources.manifests import PROFILE

@@ -12,7 +12,7 @@ from osm_gitops.model.desired import LeftReason
 from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan
-from osm_gitops.model.record import Ran
+from osm_gitops.model.record import FinishedRun
 from osm_gitops.pipeline.options import Confirm, RunOptions
 from osm_gitops.report.metrics import Measured
 
@@ -35,7 +35,7 @@ class Ended:
 
 def measure(cluster: str, ended: Ended, started: datetime, options: RunOptions) -> Measured:
     """Figures of a run that leaves nothing in a cluster: one into git, or one that never got the Lease."""
-    ran = Ran(
+    ran = FinishedRun(
         cluster=cluster,
         started=started,
         ended=options.live.now(),
@@ -49,7 +49,7 @@ def measure(cluster: str, ended: Ended, started: datetime, options: RunOptions) 
     return Measured(ran, ran.ended if ran.good and not ran.narrowed else None)
 
 
-def stuck_problems(ran: Ran) -> Iterator[Problem]:
+def stuck_problems(ran: FinishedRun) -> Iterator[Problem]:
     """Pools that two runs in a row have left, as problems: one for each reason."""
     groups: dict[tuple[LeftReason, str], list[ObjectRef]] = {}
     for pool in sorted(ran.stuck):
@@ -80,6 +80,10 @@ class LockedOut:
     deliveries: Mapping[str, Delivery] = field(default_factory=dict)
     published: tuple[str, ...] = ()
     remark: str = ""
+    beside: bool = True
+
+    def interrupt(self) -> None:
+        """Nothing is done."""
 
     def prepare(self, _options: RunOptions, problems: list[Problem]) -> None:
         """Tell why."""

@@ -23,11 +23,13 @@ from osm_gitops.model.machine import is_chosen
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan, PoolCounts
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.kkp import permitted
 from osm_gitops.pipeline.live import LiveState
 from osm_gitops.pipeline.live_work import LiveWork, live_works
 from osm_gitops.pipeline.load import load_settings
 from osm_gitops.pipeline.options import Outcome, RunOptions, named
 from osm_gitops.pipeline.run import carry_out
+from osm_gitops.pipeline.side_by_side import threads
 from osm_gitops.plan.machines import digests_as_written
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
 from osm_gitops.report.metrics import Measured
@@ -39,10 +41,10 @@ from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 
 
 def refresh_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
-    """Refresh one cluster after the other; one that fails stops no other. The outcome's plan is what was due."""
-    outcomes = [
-        carry_out(partial(live_works, [spec], RefreshWork, options), options, lambda _: True) for spec in clusters
-    ]
+    """Refresh a few clusters at a time; one that fails stops no other. The outcome's plan is what was due."""
+    size = threads(len(clusters), options.jobs)
+    few = [clusters[start : start + size] for start in range(0, len(clusters), size)]
+    outcomes = [carry_out(partial(live_works, each, RefreshWork, options), options, lambda _: True) for each in few]
     return Outcome(
         Plan(tuple(chain(*(each.plan.clusters for each in outcomes)))),
         tuple(dict.fromkeys(chain(*(each.problems for each in outcomes)))),
@@ -54,7 +56,7 @@ def refresh_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Ou
 
 @dataclass(slots=True)
 class RefreshWork(LiveWork):
-    """One cluster's refresh. ``due`` is all that was due so far: each look finds what machine-controller had to do
+    """One cluster's refresh. ``due`` is all that was due so far: each reading finds what machine-controller had to do
     something for first."""
 
     due: ClusterPlan | None = None
@@ -65,42 +67,42 @@ class RefreshWork(LiveWork):
 
     def read(self, options: RunOptions) -> LiveState:
         """Look at the cluster, and plan. Raises OsmGitopsError."""
-        look = read_maintenance(self.spec, options)
+        state = read_maintenance(self.spec, options)
         changes, failed = (self.due.changes, self.due.failed) if self.due else ((), {})
         self.due = replace(
-            look.plan,
-            changes=tuple(dict.fromkeys((*changes, *look.plan.changes))),
-            failed={**failed, **look.plan.failed},
+            state.plan,
+            changes=tuple(dict.fromkeys((*changes, *state.plan.changes))),
+            failed={**failed, **state.plan.failed},
         )
-        return look
+        return state
 
     def finish(
         self, options: RunOptions, started: datetime, problems: Sequence[Problem]
     ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
         """Record the run in the cluster."""
         ended = LiveWork.finish(self, options, started, problems)
-        if self.due and self.look:
-            tokens = self.look.tokens
+        if self.due and self.state:
+            tokens = self.state.tokens
             self.due = replace(self.due, left=self.delivery.left, warnings=tokens.warnings() if tokens else ())
         return ended
 
     def _warnings(self) -> tuple[Problem, ...]:
         return self.osm.warnings
 
-    def _deliver(self, look: LiveState, options: RunOptions) -> None:
-        self.delivery = replace(self.delivery, left={})  # each look tells of all pools
-        LiveWork._deliver(self, look, options)
+    def _deliver(self, state: LiveState, options: RunOptions) -> None:
+        self.delivery = replace(self.delivery, left={})  # each reading tells of all pools
+        LiveWork._deliver(self, state, options)
 
-    def _settle(self, look: LiveState, options: RunOptions) -> None:
+    def _settle(self, state: LiveState, options: RunOptions) -> None:
         """Look again, and do what is due, as long as pools wait for machine-controller."""
         for pause in options.live.pauses():
-            waiting = sum(look.pools[ref].gate is Gate.WAITING for ref in self.delivery.left)
+            waiting = sum(state.pools[ref].gate is Gate.WAITING for ref in self.delivery.left)
             if not waiting or self.delivery.webhook:
                 return
             options.note(f"{self.spec.name}: pools that wait for machine-controller: {waiting}")
             options.live.wait(pause)
-            look = self.look = self.read(options)
-            self._deliver(look, options)
+            state = self.state = self.read(options)
+            self._deliver(state, options)
 
 
 def read_maintenance(spec: ClusterSpec, options: RunOptions) -> LiveState:
@@ -132,10 +134,11 @@ def read_maintenance(spec: ClusterSpec, options: RunOptions) -> LiveState:
         failed=inputs.broken,
         hosts=options.connections.hosts(spec),
     )
-    known = (ref for ref, pool in pools.items() if pool.gate is not Gate.DELETING and is_chosen(ref.name, options.only))
+    leaving = frozenset(ref for ref, pool in pools.items() if pool.gate is Gate.DELETING)
+    known = (ref for ref in pools if ref not in leaving and is_chosen(ref.name, options.only))
     return LiveState(
         Desired(spec.name, (), pools=tuple(known)),
-        target.complete(plan),
+        permitted(spec, target.complete(plan), leaving),
         target,
         tuple(named(spec.name, (*inputs.unreadable, *problems))),
     )

@@ -4,8 +4,9 @@ other."""
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
@@ -20,6 +21,7 @@ from osm_gitops.model.machine import MachineDeployment, is_chosen
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
 from osm_gitops.model.packed import Packer
 from osm_gitops.model.plan import Advance, unwatched
+from osm_gitops.model.pool_facts import HalfSize, PoolFacts
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.profiles import patched
 from osm_gitops.plan.counterfactual import Counterfactuals
@@ -27,7 +29,9 @@ from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, used_profiles
 from osm_gitops.render.resolve.cluster_info import resolve_cluster
-from osm_gitops.render.resolve.pools import resolve_pool, wanted_profile
+from osm_gitops.render.resolve.machine_spec import readable_provider_config
+from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
+from osm_gitops.render.user_data import Counted, bootstrap_size, provisioning_size
 from osm_gitops.workers.calls import Series, warm_up
 from osm_gitops.workers.limits import MEBIBYTE, Limits
 from osm_gitops.workers.process import LimitReached
@@ -40,22 +44,31 @@ RENDERINGS: Final = 4
 _NARROWED = Problem(Code.NARROWED_RUN, "--only was given, so this run deletes nothing")
 
 
+@dataclass(frozen=True, slots=True)
+class RenderOptions:
+    """``only`` are globs of pool names; empty selects all. ``for_git``: add annotations for Flux and Argo CD, which are
+    not needed for direct apply. ``measured``: the result has the facts of pools."""
+
+    only: tuple[str, ...] = ()
+    for_git: bool = True
+    measured: bool = False
+
+
+DEFAULTS: Final = RenderOptions()
+
+
 def render_cluster(
     cluster: str,
     inputs: Inputs,
     settings: Settings,
-    only: Sequence[str] = (),
     advance: Advance = unwatched,
-    *,
-    for_git: bool = True,
+    options: RenderOptions = DEFAULTS,
 ) -> Desired:
-    """Render all pools of a cluster, or those that match a glob in ``only``.
-
-    ``for_git``: add annotations for Flux and Argo CD, which are not needed for direct apply.
-    """
+    """Render all pools of a cluster, or those that the options select."""
+    only = options.only
     machines = [machine for machine in inputs.machines if not machine.deleting]
     chosen = [machine for machine in machines if is_chosen(machine.name, only)]
-    work = _ClusterRun(inputs, settings, for_git)
+    work = _ClusterRun(inputs, settings, options)
     work.render(chosen, advance)
     for ref, problems in inputs.broken.items():
         if ref.kind == "MachineDeployment" and is_chosen(ref.name, only):
@@ -65,7 +78,7 @@ def render_cluster(
     return Desired(
         cluster=cluster,
         objects=(
-            *used_profiles((inputs.profiles[key] for key in work.profiles), for_git=for_git),
+            *used_profiles((inputs.profiles[key] for key in work.profiles), for_git=options.for_git),
             *work.objects,
         ),
         pools=tuple(work.pools),
@@ -80,6 +93,7 @@ def render_cluster(
         uncommitted=inputs.uncommitted,
         hosts=inputs.hosts,
         narrowed=bool(left_out),
+        facts={machine.ref: work.facts(machine) for machine in chosen} if options.measured else {},
     )
 
 
@@ -94,7 +108,7 @@ class _ClusterRun:
 
     inputs: Inputs
     settings: Settings
-    for_git: bool
+    options: RenderOptions
     pools: list[ObjectRef] = field(default_factory=list)
     profiles: set[tuple[str, str]] = field(default_factory=set)
     objects: list[DesiredObject] = field(default_factory=list)
@@ -103,11 +117,12 @@ class _ClusterRun:
     series: Series[ClusterRenderer] = field(init=False)
     packer: Packer = field(default_factory=Packer)
     reached: Counter[tuple[str, str] | None] = field(default_factory=Counter)
+    sizes: dict[ObjectRef, tuple[HalfSize, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # The state is what all pools share; each call has its machine.
         shared = replace(self.inputs, machines=())
-        self.series = Series(ClusterRenderer, shared, self.settings, self.for_git, limits=limits_of(self.settings))
+        self.series = Series(ClusterRenderer, shared, self.settings, self.options, limits=limits_of(self.settings))
 
     def render(self, machines: list[MachineDeployment], advance: Advance) -> None:
         """Render pools. If shared inputs are missing, all pools fail with this problem."""
@@ -167,6 +182,21 @@ class _ClusterRun:
             body = self.packer.pack(each.text, (rendered.profile, number))
             self.objects.append(DesiredObject(each.ref, each.side, body, machine.ref, body.digest))
         self.warnings += rendered.warnings
+        self.sizes[machine.ref] = rendered.sizes
+
+    def facts(self, machine: MachineDeployment) -> PoolFacts:
+        """The facts of a pool, as far as it can be read."""
+        config = readable_provider_config(machine.provider_spec)
+        key = wanted_profile(machine, self.settings.namespace)
+        profile = self.inputs.profiles.get(key) if key else None
+        return PoolFacts(
+            os=config.os,
+            provider=config.provider,
+            kubelet=machine.kubelet,
+            profile="/".join(key) if key else "",
+            profile_version=profile.version if profile else "",
+            sizes=self.sizes.get(machine.ref, ()),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +215,19 @@ class RenderedPool:
     profile: tuple[str, str]
     objects: tuple[RenderedText, ...]
     warnings: tuple[Problem, ...]
+    sizes: tuple[HalfSize, ...] = ()
 
 
 class ClusterRenderer:
     """In a worker: the shared state of the pools of a cluster."""
 
-    def __init__(self, inputs: Inputs, settings: Settings, for_git: bool = True) -> None:
+    def __init__(self, inputs: Inputs, settings: Settings, options: RenderOptions = DEFAULTS) -> None:
         self.inputs = inputs
+        self.measured = options.measured
         self.cluster = resolve_cluster(settings, inputs.facts)
         engine, compiled = _engine(bounds_of(settings), json.dumps(dict(inputs.values))), CompiledProfiles()
         forget_results(engine)  # they hold secrets of the cluster before
-        self.renderer = PoolRenderer(engine, self.cluster, compiled, for_git=for_git)
+        self.renderer = PoolRenderer(engine, self.cluster, compiled, for_git=options.for_git)
         self.counterfactuals = Counterfactuals(inputs, settings, engine, compiled)
 
     def render(self, machine: MachineDeployment) -> RenderedPool:
@@ -210,7 +242,32 @@ class ClusterRenderer:
             (pool.profile.namespace, pool.profile.name),
             tuple(RenderedText(each.ref, each.side, dump(each.body).encode()) for each in objects),
             (*pool.warnings, *self.counterfactuals.warnings(machine, warnings)),
+            _sizes(pool, objects) if self.measured else (),
         )
+
+
+def _sizes(pool: ResolvedPool, objects: Iterable[DesiredObject]) -> tuple[HalfSize, ...]:
+    """In a worker: the sizes of both halves, from the Secrets that hold them."""
+    config, machine = pool.provider_config, pool.machine
+    secrets = {each.ref.name: each.body for each in objects if each.ref.kind == "Secret"}
+    bootstrap, provisioning = (
+        b64decode(secrets[name]["data"]["cloud-config"]).decode(errors="surrogateescape")
+        for name in (machine.bootstrap_secret_name, machine.provisioning_secret_name)
+    )
+    found = {
+        "bootstrap": bootstrap_size(bootstrap, machine.name, config.provider, config.os),
+        "provisioning": provisioning_size(provisioning),
+    }
+    return tuple(
+        HalfSize(
+            half,
+            size.counted,
+            size.limit.counted.value if size.limit else Counted.RAW.value,
+            size.limit.size if size.limit else None,
+            size.limit.source if size.limit else size.why,
+        )
+        for half, size in found.items()
+    )
 
 
 @lru_cache(maxsize=4)

@@ -14,11 +14,11 @@ from osm_gitops.model.machine import is_chosen
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.inputs import Origin, deciding_rules, in_git, origins_of
+from osm_gitops.pipeline.inputs import Origin, deciding_rules, in_git
 from osm_gitops.pipeline.live_profiles import written_profiles
-from osm_gitops.pipeline.load import SourceReader, gather_inputs, load_settings
+from osm_gitops.pipeline.load import SourceReader, gather_inputs, known_origins, load_settings
 from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.pipeline.rendering import prepare, render_cluster
+from osm_gitops.pipeline.rendering import RenderOptions, prepare, render_cluster
 from osm_gitops.sources.manifests import PROFILE
 
 
@@ -35,7 +35,7 @@ def desired_states(
             problems.extend(failure.problems)
             continue
         try:
-            reader = SourceReader(spec, settings, options.environment, options.keys, options.connections)
+            reader = SourceReader(spec, settings, options.environment, options.keys, options.connections, options.memo)
             rules = _rules(spec, options) if into_git else ()
             inputs = gather_inputs(reader, rules=rules).build()
             for note in inputs.notes:
@@ -49,7 +49,7 @@ def desired_states(
 
 def _rules(spec: ClusterSpec, options: RunOptions) -> tuple[Origin, ...]:
     """The ``.sops.yaml`` of the target if it is in git: it has the recipients."""
-    return in_git(origins_of(deciding_rules(spec, options), spec.trust))
+    return in_git(known_origins(deciding_rules(spec, options), spec.trust, options.memo))
 
 
 def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Desired:
@@ -57,7 +57,11 @@ def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options
     lacks or has from osm-gitops: others belong to their creators."""
     advance = options.advance(spec.name, "pools rendered")
     for_git = not isinstance(spec.target, LiveTarget)
-    desired = render_cluster(spec.name, inputs, settings, options.only, advance, for_git=for_git)
+    wanted = RenderOptions(options.only, for_git=for_git, measured=options.facts)
+    desired = render_cluster(spec.name, inputs, settings, advance, wanted)
+    if spec.promotion is not None:
+        warnings = (*desired.warnings, *spec.promotion.warnings)
+        desired = replace(desired, promotion=spec.promotion, warnings=warnings)
     if not isinstance(spec.source.profiles, LiveRef):
         return desired
     written = {ObjectRef(PROFILE, *key) for key in written_profiles(inputs, from_cluster=True)}

@@ -32,6 +32,10 @@ PEM: Final = "\n".join(
     )
 )
 _TOKEN: Final = "valida.te0123456789abcd"  # noqa: S105 - of no cluster
+_PASSWORD: Final = "a-made-up-password"  # noqa: S105 - of nobody
+_OFFLINE_TOKEN: Final = "a-made-up-offline-token"  # noqa: S105 - likewise
+_ACTIVATION_KEY: Final = "a-made-up-activation-key"
+_CLOUD_CONFIG: Final = f"[Global]\nzone = eu-1\npassword = {_PASSWORD}\n"
 _KEYS: Final = ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA validate",)
 _RESERVED: Final = {"cpu": "200m", "memory": "300Mi", "ephemeral-storage": "1Gi"}
 _ALL: Final = "all settings"
@@ -54,7 +58,8 @@ class Variant:
     """A difference from the defaults of a cluster or a pool.
 
     ``fields`` are the changed fields of template data; empty if it affects all profiles. Variants of one ``group``
-    exclude each other. ``systems`` are the operating systems that support it, empty for all.
+    exclude each other. ``systems`` are the operating systems that support it, empty for all. One that is only tried
+    ``alone`` is a part of another: what is wrong in one part may keep the others from being read.
     """
 
     name: str
@@ -64,6 +69,7 @@ class Variant:
     os_spec: Mapping[str, Any] = field(default_factory=dict, hash=False)
     group: str = ""
     systems: frozenset[str] = frozenset()
+    alone: bool = False
 
     @property
     def key(self) -> str:
@@ -102,9 +108,24 @@ def _rhel(name: str, **os_spec: Any) -> Variant:
     return Variant(name, os_spec=os_spec, group="subscription", systems=frozenset({"rhel"}))
 
 
+_KUBELET: Final = "kubelet annotations"
+# Field of the template data, option, value.
+_ANNOTATIONS: Final[tuple[tuple[str, str, Any], ...]] = (
+    ("KubeReserved", "kube_reserved", _RESERVED),
+    ("SystemReserved", "system_reserved", _RESERVED),
+    ("EvictionHard", "eviction_hard", {"memory.available": "100Mi", "nodefs.available": "10%"}),
+    ("MaxPods", "max_pods", 150),
+    ("ContainerLogMaxSize", "container_log_max_size", "100Mi"),
+    ("ContainerLogMaxFiles", "container_log_max_files", "5"),
+    ("ImageGCHighThresholdPercent", "image_gc_high_threshold_percent", 90),
+    ("ImageGCLowThresholdPercent", "image_gc_low_threshold_percent", 70),
+    ("ImageMinimumGCAge", "image_minimum_gc_age", 120 * 10**9),
+    ("ImageMaximumGCAge", "image_maximum_gc_age", 3600 * 10**9),
+)
+
 VARIANTS: Final = (
     _proxy("an HTTP proxy", ""),
-    _proxy("an HTTP proxy with a password", "someone:a-password@"),
+    _proxy("an HTTP proxy with a password", f"someone:{_PASSWORD}@"),
     Variant("a host CA bundle", frozenset({"HostCACert"}), {"host_ca_bundle": PEM}),
     Variant(
         "an external cloud provider",
@@ -149,29 +170,25 @@ VARIANTS: Final = (
     Variant("two cluster DNS addresses", frozenset({"ClusterDNSIPs"}), {"cluster_dns": ("10.96.0.10", "fd00:10::a")}),
     Variant(
         "all kubelet annotations",
-        frozenset(
-            {
-                *("KubeReserved", "SystemReserved", "EvictionHard", "MaxPods", "ImageGCHighThresholdPercent"),
-                *("ImageGCLowThresholdPercent", "ContainerLogMaxSize", "ContainerLogMaxFiles"),
-                *("ImageMinimumGCAge", "ImageMaximumGCAge"),
-            }
-        ),
-        pool={
-            "kubelet": KubeletOptions(
-                kube_reserved=_RESERVED,
-                system_reserved=_RESERVED,
-                eviction_hard={"memory.available": "100Mi", "nodefs.available": "10%"},
-                max_pods=150,
-                container_log_max_size="100Mi",
-                container_log_max_files="5",
-                image_gc_high_threshold_percent=80,
-                image_gc_low_threshold_percent=70,
-                image_minimum_gc_age=120 * 10**9,
-                image_maximum_gc_age=3600 * 10**9,
-            )
-        },
+        frozenset(field for field, _, _ in _ANNOTATIONS),
+        pool={"kubelet": KubeletOptions(**{option: value for _, option, value in _ANNOTATIONS})},
+        group=_KUBELET,
     ),
-    Variant("a cloud-config", frozenset({"CloudConfig"}), pool={"cloud_config": "[Global]\nzone = eu-1\n"}),
+    *(
+        Variant(
+            f"kubelet annotation {field}",
+            frozenset({field}),
+            pool={"kubelet": KubeletOptions(**{option: value})},
+            group=_KUBELET,
+            alone=True,
+        )
+        for field, option, value in _ANNOTATIONS
+    ),
+    Variant(
+        "a cloud-config",
+        frozenset({"CloudConfig"}),
+        pool={"cloud_config": f"[Global]\nzone = eu-1\npassword = {_PASSWORD}\n"},
+    ),
     *(_network(family) for family in ("IPv4+IPv6", "IPv4", "IPv6", "IPv6+IPv4")),
     _static("a static address", Network("192.0.2.10/24", "192.0.2.1", ("192.0.2.53",))),
     _static("DHCP with DNS servers of its own", Network(dns_servers=("192.0.2.53",))),
@@ -186,16 +203,16 @@ VARIANTS: Final = (
     _rhel(
         "a subscription",
         rhel_subscription_manager_user="someone",
-        rhel_subscription_manager_password="a-password",  # noqa: S106 - of nobody
+        rhel_subscription_manager_password=_PASSWORD,
         attach_subscription=True,
     ),
-    _rhel("an offline token", rhsm_offline_token="an-offline-token"),  # noqa: S106 - likewise
+    _rhel("an offline token", rhsm_offline_token=_OFFLINE_TOKEN),
     _rhel(
         "a Satellite server",
         rhel_use_satellite_server=True,
         rhel_satellite_server="satellite.example.com",
         rhel_organization_name="an-organization",
-        rhel_activation_key="a-key",
+        rhel_activation_key=_ACTIVATION_KEY,
     ),
 )
 
@@ -236,13 +253,16 @@ class Matrix:
 
     def variations(self, providers: Iterable[str]) -> Iterator[Combination]:
         """For providers that differ in profiles: all settings with each version; each setting alone, and all but one,
-        with the oldest and newest version."""
+        with the oldest and newest version; each part of a setting alone with the newest."""
         newest = self.versions[-1]
         for provider in providers:
             for version in self.versions if self.variants else ():
                 if version not in self._edges:
                     yield Combination(provider, version, self.first, _ALL)
             for variant in self.variants:
+                if variant.alone:
+                    yield Combination(provider, newest, (variant,), variant.name)
+                    continue
                 others = tuple(each for each in self.first if each.key != variant.key)
                 for version in self._edges:
                     yield Combination(provider, version, (variant,), variant.name)
@@ -263,7 +283,7 @@ def matrix(profile: OperatingSystemProfile, reads: frozenset[str]) -> Matrix:
         providers=tuple(dict.fromkeys(profile.providers)),
         versions=MINORS if {"KubeVersion", ALL_FIELDS} & reads else MINORS[-1:],
         variants=variants,
-        first=tuple(variant for variant in variants if first[variant.key] is variant),
+        first=tuple(variant for variant in variants if first[variant.key] is variant and not variant.alone),
     )
 
 
@@ -309,13 +329,18 @@ def made_up_pool(combination: Combination, profile: OperatingSystemProfile, clus
     )
 
 
-_NOWHERE: Final = Origin("a stand-in")
-_PLACEHOLDER_TOKEN: Final = "a-stand-in-token"  # noqa: S105 - of nothing
+_NOWHERE: Final = Origin("a placeholder")
+_PLACEHOLDER_TOKEN: Final = "a-placeholder-token"  # noqa: S105 - of nothing
+_PLACEHOLDER_PASSWORD: Final = "a-placeholder-password"  # noqa: S105 - likewise
+MADE_UP_SECRETS: Final = frozenset(
+    {_TOKEN.partition(".")[2], _PASSWORD, _OFFLINE_TOKEN, _ACTIVATION_KEY, _PLACEHOLDER_TOKEN, _PLACEHOLDER_PASSWORD}
+)
+"""The values of synthetic pools, and of placeholders, that real ones have from secrets."""
 _SERVER: Final = "https://api.cluster.example.com:6443"
 _REGISTRY: Final = "registry.example.com"
 
 
-def with_stand_ins(facts: Facts, settings: Settings) -> tuple[Facts, tuple[str, ...]]:
+def with_placeholders(facts: Facts, settings: Settings) -> tuple[Facts, tuple[str, ...]]:
     """The facts, with placeholders for missing ones that all pools need, and the names of these."""
     secrets = {key: made for key, made in _secrets(settings) if key not in facts.secrets}
     known = replace(facts, incomplete=False)
@@ -339,7 +364,7 @@ def _secrets(settings: Settings) -> Iterator[tuple[tuple[str, str], SecretFact]]
     yield GETTER_SECRET, _secret(GETTER_SECRET, {"token": _PLACEHOLDER_TOKEN})
     wanted = settings.registry_credentials_secret
     if wanted is not None:
-        auths = {_REGISTRY: {"username": "someone", "password": "a-stand-in-password"}}
+        auths = {_REGISTRY: {"username": "someone", "password": _PLACEHOLDER_PASSWORD}}
         config = json.dumps({"auths": auths})
         yield wanted, _secret(wanted, {DOCKER_CONFIG_KEY: config}, DOCKER_CONFIG_TYPE)
 

@@ -12,7 +12,8 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,6 +24,7 @@ from osm_gitops.errors import Code, target_error
 from osm_gitops.git.address import TokenFile
 from osm_gitops.git.repository import Repository
 from osm_gitops.model.plan import Action, ClusterPlan
+from osm_gitops.model.promotion import INPUTS_TRAILER
 from osm_gitops.targets.files import remove_temporary_beside
 
 
@@ -30,13 +32,15 @@ from osm_gitops.targets.files import remove_temporary_beside
 class GitPlace:
     """A folder in a work tree, the branch that must be checked out (empty: any), and a remote.
 
-    ``own_branch`` receives the commits in place of the branch that is checked out. ``clusters`` are the clusters of
-    this folder. ``sign``: ``None`` follows git's configuration. ``cloned``: the work tree was cloned for this run.
+    ``own_branch`` receives the commits in place of the branch that is checked out; ``proposes``: for a pull request
+    that the run keeps. ``clusters`` are the clusters of this folder. ``sign``: ``None`` follows git's configuration.
+    ``cloned``: the work tree was cloned for this run.
     """
 
     folder: Path
     branch: str = ""
     own_branch: str = ""
+    proposes: bool = False
     remote: str = "origin"
     push: bool = False
     clusters: tuple[str, ...] = ()
@@ -46,35 +50,55 @@ class GitPlace:
     cloned: bool = False
 
 
+SOURCE_TRAILER = "Osm-Gitops-Source"
 CLUSTER_TRAILER = "Osm-Gitops-Cluster"
 BRANCH_TRAILER = "Osm-Gitops-Branch"
 _NAMED_POOLS = 50
 
 
-def commit_message(plan: ClusterPlan, version: str, own_branch: str = "") -> str:
-    """A summary line, the pools and trailers; equal for equal plans. ``own_branch`` is the branch of the commit."""
-    counts = plan.count()
+def commit_message(plans: Sequence[ClusterPlan], version: str, own_branch: str = "") -> str:
+    """A summary line, the pools of a cluster or the clusters of a run, and trailers; equal for equal plans.
+    ``own_branch`` is the branch of the commit."""
+    names = [_one_line(plan.cluster) for plan in plans]
+    sources = dict.fromkeys(_one_line(source) for plan in plans for source in plan.sources)
+    trailers = [
+        *(f"{SOURCE_TRAILER}: {source}" for source in sources),
+        f"Osm-Gitops-Version: {_one_line(version)}",
+        *(f"{CLUSTER_TRAILER}: {name}" for name in names),
+        *(line for plan in plans for line in _inputs(plan)),
+        *([f"{BRANCH_TRAILER}: {own_branch}"] if own_branch else []),
+    ]
+    if len(plans) == 1:
+        body = _list({f"- {change.pool_name or change.ref}" for change in plans[0].effective})
+        body = body or "Layout of the folder."
+    else:
+        body = "\n".join(f"- {name}: {_verbs([plan])}" for name, plan in zip(names, plans, strict=True))
+    what = names[0] if len(plans) == 1 else f"{len(plans)} clusters"
+    return f"osm-gitops: {what}: {_verbs(plans)}\n\n{body}\n\n" + "\n".join(trailers) + "\n"
+
+
+def _verbs(plans: Iterable[ClusterPlan]) -> str:
+    counts: Counter[Action] = Counter()
+    for plan in plans:
+        counts.update(plan.count())
     verbs = [
         f"{counts[Action.CREATE]} created",
         f"{counts[Action.UPDATE]} updated",
         *([f"{counts[Action.REPLACE]} replaced"] if counts[Action.REPLACE] else []),
         f"{counts[Action.DELETE]} deleted",
     ]
-    trailers = [
-        *(f"Osm-Gitops-Source: {_one_line(source)}" for source in plan.sources),
-        f"Osm-Gitops-Version: {_one_line(version)}",
-        f"{CLUSTER_TRAILER}: {_one_line(plan.cluster)}",
-        *([f"{BRANCH_TRAILER}: {own_branch}"] if own_branch else []),
-    ]
-    body = "\n".join(_pools(plan)) or "Layout of the folder."
-    return f"osm-gitops: {_one_line(plan.cluster)}: {', '.join(verbs)}\n\n{body}\n\n" + "\n".join(trailers) + "\n"
+    return ", ".join(verbs)
 
 
-def _pools(plan: ClusterPlan) -> Iterator[str]:
-    names = {f"- {change.pool_name or change.ref}" for change in plan.effective}
-    yield from sorted(names)[:_NAMED_POOLS]
-    if len(names) > _NAMED_POOLS:
-        yield f"- and {len(names) - _NAMED_POOLS} more"
+def _list(lines: Collection[str]) -> str:
+    more = [f"- and {len(lines) - _NAMED_POOLS} more"] if len(lines) > _NAMED_POOLS else []
+    return "\n".join([*sorted(lines)[:_NAMED_POOLS], *more])
+
+
+def _inputs(plan: ClusterPlan) -> Iterator[str]:
+    if plan.inputs is not None:
+        failed = " incomplete" if plan.failed else ""
+        yield f"{INPUTS_TRAILER}: {plan.cluster} {plan.inputs.commit} {plan.inputs.digest}{failed}"
 
 
 def _one_line(text: str) -> str:
@@ -85,7 +109,7 @@ class JournaledFiles:
     """The files of one work tree that a run changes. Paths start at its root; a blob id stands for content."""
 
     def __init__(self, repository: Repository) -> None:
-        self._repository = repository
+        self.repository = repository
         self._journal = _Journal(repository.own_folder() / "journal.json")
         self._hash = repository.hash_name()
 
@@ -99,28 +123,28 @@ class JournaledFiles:
 
     def mend(self) -> None:
         """Finish or undo an interrupted run: files in a recorded state get the content of the branch."""
-        self._repository.remove_stale_folders()
+        self.repository.remove_stale_folders()
         self._journal.drop_unfinished()
         entries = self._journal.read()
         if entries is None:
             return
-        remove_temporary_beside(self._repository.root / path for path in entries)
-        self._repository.restore([path for path, states in entries.items() if self.content_id(path) in states])
+        remove_temporary_beside(self.repository.root / path for path in entries)
+        self.repository.restore([path for path, states in entries.items() if self.content_id(path) in states])
         self._journal.clear()
 
     def withdraw(self, target: str) -> None:
         """Move the branch and its files back to ``target``. Files that a user edited stay."""
-        head = self._repository.head()
+        head = self.repository.head()
         if head is None or head == target:
             return
-        paths = self._repository.history.paths_between(target, head)
+        paths = self.repository.history.paths_between(target, head)
         self.note({path: self.content_id(path) for path in paths})
-        self._repository.move_branch(target, head)
+        self.repository.move_branch(target, head)
         self.mend()
 
     def content_id(self, path: str) -> str | None:
         """The blob id of a file's current content; ``None`` if there is no file."""
-        file = self._repository.root / path
+        file = self.repository.root / path
         return self.id_of(read_file(file, LARGE)) if file.is_file() and not file.is_symlink() else None
 
     def id_of(self, content: bytes) -> str:

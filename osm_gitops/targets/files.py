@@ -18,6 +18,7 @@ from osm_gitops.bounded.files import read_file as _read_file
 from osm_gitops.errors import Code, Problem, TargetError, some, target_error
 from osm_gitops.model.desired import DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import Change
 
 KUSTOMIZATION = "kustomization.yaml"
 SECRET_KINDS = frozenset({"Secret", "OperatingSystemConfig"})
@@ -43,7 +44,7 @@ def path_of(cluster: str, ref: ObjectRef) -> PurePosixPath:
     return PurePosixPath(f"{_checked_cluster(cluster)}/{side.value}/{folder}/{_checked(f'{ref.name}.yaml', ref)}")
 
 
-def holds_secrets(wanted: DesiredObject) -> bool:
+def holds_secrets(wanted: DesiredObject | Change) -> bool:
     """Whether an object may contain secrets: by its kind, or because its source is encrypted."""
     return wanted.sealed or wanted.ref.kind in SECRET_KINDS
 

@@ -15,7 +15,8 @@ from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.packed import text_of
 from osm_gitops.model.plan import Action, Advance, Change, ClusterPlan, CurrentState, unwatched
-from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.compare import make_cluster_plan
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.targets.current import read_folder
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import (
@@ -100,7 +101,7 @@ class FolderTarget:
         return FileChanges(
             write=texts,
             remove=tuple(path_of(plan.cluster, ref) for ref in removed),
-            private=frozenset(paths[change.ref] for change in chosen if holds_secrets(_wanted(change))),
+            private=frozenset(paths[change.ref] for change in chosen if holds_secrets(change)),
         )
 
     def deliver(self, plan: ClusterPlan, advance: Advance = unwatched) -> Delivery:

@@ -8,7 +8,7 @@ git itself commits the work tree's files, so the user's hooks and signing apply.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -38,11 +38,60 @@ from osm_gitops.targets.files import (
     stage_files,
 )
 from osm_gitops.targets.folder import FolderTarget, refuse_plaintext
-from osm_gitops.targets.own_branch import CheckedOutBranch, ClonedBranch, OwnBranch, Upstream, require_remote
+from osm_gitops.targets.own_branch import CheckedOutBranch, ClonedBranch, OwnBranch, Start, Upstream, require_remote
+
+
+class HeldTrees:
+    """The work trees that a run has locked, each with the branches that its sessions commit to (empty: the one that is
+    checked out). Separate branches of a repository share one temporary work tree."""
+
+    def __init__(self) -> None:
+        self._branches: dict[Path, list[str]] = {}
+        self._temporary: dict[Path, Repository] = {}
+
+    @contextmanager
+    def locked(self, repository: Repository, branch: str) -> Iterator[None]:
+        """Lock the work tree for a session. Raises TargetError if the run commits to such a branch there already."""
+        root = repository.root
+        others = self._branches.get(root)
+        if others is None:
+            with alone(repository.own_folder() / "lock", root):
+                self._branches[root] = [branch]
+                try:
+                    yield
+                finally:
+                    del self._branches[root]
+            return
+        if (branch or any(others)) and (not branch or branch in others or "" in others):
+            raise target_error(
+                Code.BRANCH_FOR_SEVERAL,
+                "a branch for pull requests takes the commits for one folder of a repository, not for several",
+                where=str(root),
+                fix="Write {cluster} into the branch's name, so that each cluster has its own",
+            )
+        others.append(branch)
+        try:
+            yield
+        finally:
+            others.remove(branch)
+
+    @contextmanager
+    def temporary(self, repository: Repository, commit: str) -> Iterator[Repository]:
+        """The temporary work tree for separate branches of a repository."""
+        there = self._temporary.get(repository.root)
+        if there is not None:
+            yield there
+            return
+        with second_work_tree(repository, commit) as made:
+            self._temporary[repository.root] = made
+            try:
+                yield made
+            finally:
+                del self._temporary[repository.root]
 
 
 @contextmanager
-def git_session(place: GitPlace, encryption: FileEncryption, held: set[Path] | None = None) -> Iterator[GitSession]:
+def git_session(place: GitPlace, encryption: FileEncryption, held: HeldTrees | None = None) -> Iterator[GitSession]:
     """Lock and check a git target, and repair what an interrupted run left.
 
     Make the plan inside the session. ``held`` are the work trees that this run has already locked, for a fleet with
@@ -52,24 +101,17 @@ def git_session(place: GitPlace, encryption: FileEncryption, held: set[Path] | N
     root = work_tree_of(place.folder)
     refuse_astray(root)
     repository = Repository(root)
-    held = set() if held is None else held
-    if place.own_branch and root in held:
-        raise target_error(
-            Code.BRANCH_FOR_SEVERAL,
-            "a branch for pull requests takes the commits for one folder of a repository, not for several",
-            where=str(root),
-            fix="Run once per cluster, with --cluster NAME and a different --branch for each",
-        )
-    with _held(repository, held), ExitStack() as opened:
+    held = HeldTrees() if held is None else held
+    with held.locked(repository, place.own_branch), ExitStack() as opened:
         files = JournaledFiles(repository)
         files.mend()
         branch = checked_branch(repository, place)
         if place.own_branch:
-            session = opened.enter_context(_on_own_branch(place, repository, branch, encryption))
+            session = opened.enter_context(_on_own_branch(place, repository, branch, encryption, held))
         else:
             remote = Remote(repository, place.remote, place.token)
             upstream = (ClonedBranch if place.cloned else CheckedOutBranch)(repository, files, remote, branch)
-            session = GitSession(place, repository, files, upstream, encryption)
+            session = GitSession(place, files, upstream, encryption)
         refuse_linked_folder(session.root, find_work_tree(session.root) or root)
         for cluster in place.clusters:
             remove_temporary(session.root, cluster)
@@ -80,7 +122,7 @@ def git_session(place: GitPlace, encryption: FileEncryption, held: set[Path] | N
 
 @contextmanager
 def _on_own_branch(
-    place: GitPlace, repository: Repository, base: str, encryption: FileEncryption
+    place: GitPlace, repository: Repository, base: str, encryption: FileEncryption, held: HeldTrees
 ) -> Iterator[GitSession]:
     """A session in a temporary work tree, so that the checked out files do not change."""
     commit = repository.head()
@@ -88,25 +130,13 @@ def _on_own_branch(
         fix = "Make a first commit for the branch to start from"
         raise target_error(Code.NO_COMMIT_YET, "there is no commit yet", where=str(repository.root), fix=fix)
     inside = place.folder.relative_to(repository.root)
-    with second_work_tree(repository, commit) as work:
+    if place.proposes:  # which compares with the files that are checked out
+        refuse_dirty(repository, *((inside / owned_path(cluster)).as_posix() for cluster in place.clusters))
+    with held.temporary(repository, commit) as work:
         remote = Remote(repository, place.remote, place.token)
-        upstream = OwnBranch(place, work, remote, base, inside.as_posix())
-        place = replace(place, folder=work.root / inside)
-        yield GitSession(place, work, JournaledFiles(work), upstream, encryption.reloaded(work.root))
-
-
-@contextmanager
-def _held(repository: Repository, held: set[Path]) -> Iterator[None]:
-    root = repository.root
-    if root in held:
-        yield
-        return
-    with alone(repository.own_folder() / "lock", root):
-        held.add(root)
-        try:
-            yield
-        finally:
-            held.remove(root)
+        upstream = OwnBranch(place, work, remote, Start(base, commit), inside.as_posix())
+        checked_out, place = place.folder, replace(place, folder=work.root / inside)
+        yield GitSession(place, JournaledFiles(work), upstream, encryption.reloaded(work.root), checked_out)
 
 
 def work_tree_of(folder: Path) -> Path:
@@ -155,17 +185,18 @@ class GitSession(FolderTarget):
     def __init__(
         self,
         place: GitPlace,
-        repository: Repository,
         files: JournaledFiles,
         upstream: Upstream,
         encryption: FileEncryption,
+        base: Path | None = None,
     ) -> None:
         super().__init__(place.folder, encryption)
         self._place = place
-        self._repository = repository
+        self._repository = files.repository
         self._files = files
         self._upstream = upstream
-        inside = place.folder.absolute().relative_to(repository.root).as_posix()
+        self._base = base
+        inside = place.folder.absolute().relative_to(self._repository.root).as_posix()
         self._prefix = "" if inside == "." else f"{inside}/"
         self._made_commits = False
         self._sensitive: frozenset[str] = frozenset()
@@ -185,15 +216,33 @@ class GitSession(FolderTarget):
         """A note for the user at the end of the run, or an empty text."""
         return self._upstream.remark
 
+    @property
+    def proposal(self) -> OwnBranch | None:
+        """The branch of the pull request that the run keeps, if it keeps one."""
+        return self._upstream if isinstance(self._upstream, OwnBranch) and self._place.proposes else None
+
     def catch_up(self) -> None:
         """Update the work tree from the remote."""
         self._upstream.catch_up()
         self.encryption = self.encryption.reloaded()
 
+    def resume(self) -> None:
+        """Take up the work tree again, which other sessions of the run may have used."""
+        self._upstream.resume()
+
+    @property
+    def checked_out(self) -> Path | None:
+        """The folder with the files that the pull request changes; ``None`` if the run keeps none."""
+        if self.proposal is None:
+            return None
+        return self._base if self.proposal.tip else self.root
+
+    def withdraw(self, *, step: Callable[[str], None] = no_step) -> PushOutcome:
+        """Delete the branch of the pull request at the remote."""
+        return self.proposal.withdraw(step=step) if self.proposal else PushOutcome.KEPT
+
     def deliver(self, plan: ClusterPlan, advance: Advance = unwatched) -> Delivery:
         """Commit the plan's files. Raises UnsafePlanError if a guard refuses the plan, and TargetError."""
-        if plan.refusals:
-            raise UnsafePlanError(plan.refusals)
         commit = self.commit(plan, advance=advance)
         return Delivery(written=plan.changed_pools if commit else (), left=plan.left, commit=commit or "")
 
@@ -204,14 +253,46 @@ class GitSession(FolderTarget):
 
         ``advance`` counts the files. If git refuses the commit (a hook, signing), files and branch are restored.
         """
+        return self._commit([plan], self.ready(plan), advance, step)
+
+    def deliver_together(
+        self, ready: Sequence[tuple[ClusterPlan, FileChanges]], advance: Advance = unwatched
+    ) -> dict[str, Delivery]:
+        """Commit several plans in one commit, each with its changes from :meth:`ready`. Returns the results of clusters
+        that change. Raises TargetError; then nothing is committed."""
+        changed = [(plan, changes) for plan, changes in ready if changes.paths]
+        if not changed:
+            return {}
+        plans = [plan for plan, _ in changed]
+        every = FileChanges(
+            write={path: content for _, changes in changed for path, content in changes.write.items()},
+            remove=tuple(path for _, changes in changed for path in changes.remove),
+            private=frozenset().union(*(changes.private for _, changes in changed)),
+        )
+        commit = self._commit(plans, every, advance, no_step)
+        return {
+            plan.cluster: Delivery(written=plan.changed_pools, left=plan.left, commit=commit)
+            for plan in plans
+            if commit
+        }
+
+    def ready(self, plan: ClusterPlan) -> FileChanges:
+        """The files that a plan writes and removes, once nothing of the cluster is in their way. Raises UnsafePlanError
+        if a guard refuses the plan, and TargetError."""
+        if plan.refusals:
+            raise UnsafePlanError(plan.refusals)
         self._sensitive |= plan.sensitive
         if not self._place.plaintext_secrets:
             refuse_plaintext(self.root, (plan.cluster,), self.encryption)
         refuse_links(self.root, plan.cluster)
         remove_temporary(self.root, plan.cluster)
         refuse_dirty(self._repository, f"{self._prefix}{owned_path(plan.cluster)}")
-        changes = self.changes(plan)
-        message = commit_message(plan, __version__, self._place.own_branch)
+        return self.changes(plan)
+
+    def _commit(
+        self, plans: Sequence[ClusterPlan], changes: FileChanges, advance: Advance, step: Callable[[str], None]
+    ) -> str | None:
+        message = commit_message(plans, __version__, self._place.own_branch)
         return self._write(changes, message, advance, step) if changes.paths else None
 
     def publish(self, *, step: Callable[[str], None] = no_step) -> PushOutcome:
@@ -279,37 +360,56 @@ class GitSession(FolderTarget):
             raise type(error)(masker.problem(problem) for problem in error.problems) from None
 
 
-def refuse_dirty(repository: Repository, path: str) -> None:
-    """Raise TargetError if a cluster's folder has changes that are not committed."""
-    if unseen := repository.unseen_paths(path):
+def refuse_dirty(repository: Repository, *paths: str) -> None:
+    """Raise TargetError if folders of clusters have changes that are not committed."""
+    if unseen := repository.unseen_paths(*paths):
         what = f"git excludes files that osm-gitops owns from this work tree: {named_files(unseen)}"
         fix = "Run git sparse-checkout add FOLDER, or git update-index --no-skip-worktree --no-assume-unchanged FILE"
         raise target_error(Code.OWNED_FILES_HIDDEN, what, where=str(repository.root), fix=fix)
-    if dirty := repository.changed_paths(path):
+    if dirty := repository.changed_paths(*paths):
         what = f"files that osm-gitops owns have changes that are not committed: {named_files(dirty)}"
         fix = "Commit the changes, or discard them with git restore or git clean"
         raise target_error(Code.OWNED_FILES_EDITED, what, where=str(repository.root), fix=fix)
 
 
-def obstacles(place: GitPlace, encryption: FileEncryption, *, detached: bool = False) -> tuple[Problem, ...]:
+Once = Callable[[Hashable, Callable[[], tuple[Problem, ...]]], tuple[Problem, ...]]
+"""The answer to a question that is the same for several clusters."""
+
+
+def _ask_each_time(_question: Hashable, answer: Callable[[], tuple[Problem, ...]]) -> tuple[Problem, ...]:
+    return answer()
+
+
+def obstacles(
+    place: GitPlace, encryption: FileEncryption, *, detached: bool = False, once: Once = _ask_each_time
+) -> tuple[Problem, ...]:
     """All problems that would stop a run, found without a lock and without changes. Raises TargetError without a
     repository.
 
     ``detached``: a checkout without a branch is accepted. CI checks out pull requests so, and applies them elsewhere.
     """
+
+    def branch_problems() -> tuple[Problem, ...]:
+        if detached and repository.branch() is None:
+            return ()
+        return tuple(_problems(partial(checked_branch, repository, place)))
+
     folder = Path(os.path.normpath(place.folder.absolute()))
     root = work_tree_of(folder)
     repository = Repository(root)
     owned = [(folder / owned_path(cluster)).relative_to(root).as_posix() for cluster in place.clusters]
-    checks: list[Callable[[], object]] = [
+    before: list[Callable[[], object]] = [
         partial(refuse_linked_folder, folder, root),
         *(() if place.plaintext_secrets else (partial(refuse_plaintext, folder, place.clusters, encryption),)),
-        *(() if detached and repository.branch() is None else (partial(checked_branch, repository, place),)),
-        *(partial(refuse_dirty, repository, path) for path in owned),
     ]
+    after: list[Callable[[], object]] = [partial(refuse_dirty, repository, path) for path in owned]
     if place.push:
-        checks.append(partial(require_remote, Remote(repository, place.remote), repository))
-    return tuple(problem for check in checks for problem in _problems(check))
+        after.append(partial(require_remote, Remote(repository, place.remote), repository))
+    return (
+        *(problem for check in before for problem in _problems(check)),
+        *once(("branch", root, place.branch, place.cloned, detached), branch_problems),
+        *(problem for check in after for problem in _problems(check)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,18 @@
 
 Each commit on a separate branch names the branch in a trailer. A branch with other commits is not ours and is not
 changed. A run adds its commits to a branch that is not merged yet. It starts the branch again from the base branch
-only if the base branch has changed in the same folder.
+only if the base branch has changed in the same folder. A branch that has nothing left to propose is deleted if the run
+keeps its pull request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from osm_gitops.errors import Code, TargetError, target_error
+from osm_gitops.git.address import Address
 from osm_gitops.git.remote import PushOutcome, RefusedPushError, Remote
 from osm_gitops.git.repository import Repository
 from osm_gitops.targets.commits import BRANCH_TRAILER, CLUSTER_TRAILER, GitPlace, JournaledFiles
@@ -32,6 +34,9 @@ class Upstream(Protocol):
 
     def catch_up(self) -> None:
         """Update the work tree from the remote."""
+
+    def resume(self) -> None:
+        """Take up the work tree again, which other sessions of the run may have used."""
 
     def publish(self, *, made: bool, step: Step) -> PushOutcome:
         """Push. ``made``: this run made commits. After ``MOVED`` plan again."""
@@ -72,6 +77,9 @@ class CheckedOutBranch:
             if divergence.ahead:
                 self._withdraw(base, new, old if dropped else None)
         self._repository.fast_forward(self._remote.ref(self._branch))
+
+    def resume(self) -> None:
+        """Nothing to do: all sessions continue on the same branch."""
 
     def publish(self, *, made: bool, step: Step) -> PushOutcome:
         """Push the branch if it has unpushed commits of osm-gitops. ``MOVED``: the branch has been updated."""
@@ -163,7 +171,7 @@ class ClonedBranch(CheckedOutBranch):
         if self._fresh:  # just cloned
             self._fresh = False
             return
-        if self._remote.fetch(self._branch, depth=1) is None:
+        if self._remote.fetch(self._branch, depth=1 if self._repository.is_shallow() else None) is None:
             raise self._deleted()
         self._repository.reset_to(self._remote.ref(self._branch))
 
@@ -203,41 +211,94 @@ def with_fate(failure: TargetError, fate: str) -> TargetError:
     return type(failure)(problems)
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a separate branch starts: a branch, and its commit."""
+
+    branch: str
+    commit: str
+
+
 class OwnBranch:
-    """The branch ``place.own_branch``. ``work`` is its temporary work tree, ``base`` the branch that it starts from.
+    """The branch ``place.own_branch``, which begins at ``start``. ``work`` is its temporary work tree.
 
     ``remote`` belongs to the repository, not to ``work``: its address may be a relative path.
     """
 
-    def __init__(self, place: GitPlace, work: Repository, remote: Remote, base: str, folder: str) -> None:
+    def __init__(self, place: GitPlace, work: Repository, remote: Remote, start: Start, folder: str) -> None:
         self.remark = ""
-        self._name = place.own_branch
+        self.start = start
+        self.branch = place.own_branch
+        self.tip: str | None = None
+        """The newest commit that the branch proposes, if there is any."""
         self._pushes = place.push
+        self._deletes = place.proposes
         self._work = work
         self._history = work.history
         self._remote = remote
-        self._base = base
         self._folder = folder
-        self._from = work.head() or ""
+        self._known: tuple[str, ...] = ()
         self._existing: str | None = None
-        self._remote.refuse_options(self._name)
+        self._remote.refuse_options(self.branch)
 
     @property
     def name(self) -> str:
-        return f"{self._remote.name}/{self._name}" if self._pushes else self._name
+        return f"{self._remote.name}/{self.branch}" if self._pushes else self.branch
+
+    @property
+    def exists(self) -> bool:
+        """Whether the branch existed at the last look."""
+        return self._existing is not None
+
+    @property
+    def proposed(self) -> frozenset[str]:
+        """The clusters whose commits the branch has beyond its base."""
+        marks = self._history.marks(self._existing, self._known, CLUSTER_TRAILER) if self._existing else ()
+        return frozenset(cluster for _, clusters in marks for cluster in clusters.split())
+
+    def address(self) -> Address:
+        """The address that the branch is pushed to. Raises TargetError."""
+        require_remote(self._remote, self._work)
+        return self._remote.address()
 
     def catch_up(self) -> None:
         """Reset the work tree to the branch, or to the commit where the branch starts again."""
-        known = [self._from]
+        known = [self.start.commit]
         if self._pushes:
             require_remote(self._remote, self._work)
             known.append(self._refuse_unpushed_base())
-            self._existing = self._remote.fetch(self._name, depth=1 if self._work.is_shallow() else None)
+            self._existing = self._remote.fetch(self.branch, depth=1 if self._work.is_shallow() else None)
         else:
             self._refuse_checked_out()
-            self._existing = self._work.revision(f"refs/heads/{self._name}")
+            self._existing = self._work.revision(f"refs/heads/{self.branch}")
+        self._known = tuple(known)
         goes_on = self._existing is not None and self._can_go_on(self._existing, known)
-        self._work.reset_to(self._existing if goes_on and self._existing else self._from)
+        self.tip = self._existing if goes_on else None
+        self._work.reset_to(self.tip or self.start.commit)
+
+    def resume(self) -> None:
+        """Reset the work tree to the branch again, if another branch of the run has used it."""
+        at = self.tip or self.start.commit
+        if self._work.head() != at:
+            self._work.reset_to(at)
+
+    def withdraw(self, *, step: Step) -> PushOutcome:
+        """Delete the branch at the remote: it has nothing left to propose. ``MOVED``: another run changed it first."""
+        if self._existing is None:
+            return PushOutcome.KEPT
+        step("pushing")
+        try:
+            outcome = self._remote.push(self.branch, None, expected=self._existing)
+        except TargetError as failure:
+            if self._remote.fetch(self.branch) is not None:
+                raise with_fate(failure, "Nothing was changed. The next run deletes the branch") from None
+            outcome = PushOutcome.PUSHED  # somebody else has deleted it
+        step("pushed")
+        if outcome is PushOutcome.MOVED:
+            self.catch_up()
+        else:
+            self._existing = self.tip = None
+        return outcome
 
     def publish(self, *, made: bool, step: Step) -> PushOutcome:
         """Push the branch, or store it locally. ``MOVED``: another run changed it first."""
@@ -247,67 +308,70 @@ class OwnBranch:
             return PushOutcome.KEPT
         step("pushing")
         if not self._pushes:
-            self._work.set_branch(self._name, head, self._existing)
-            self.remark = f"the commits are on branch {self._name}; {self._base} is unchanged"
+            self._work.set_branch(self.branch, head, self._existing)
+            self.remark = f"the commits are on branch {self.branch}; {self.start.branch} is unchanged"
             return PushOutcome.KEPT
         try:
-            outcome = self._remote.push(self._name, head, expected=self._existing)
+            outcome = self._remote.push(self.branch, head, expected=self._existing)
         except RefusedPushError as refusal:
-            fate = f"Nothing was changed. Ask those who protect {self._name} for access, then run again"
+            fate = f"Nothing was changed. Ask those who protect {self.branch} for access, then run again"
             raise with_fate(refusal, fate) from None
         except TargetError as failure:
             raise with_fate(failure, "Nothing was changed. The next run makes the commit again") from None
         step("pushed")
         if outcome is PushOutcome.MOVED:
             self.catch_up()
+        else:
+            self._existing = self.tip = head
         return outcome
 
     def _can_go_on(self, existing: str, known: list[str]) -> bool:
         """Whether commits can be added to the branch. Raises TargetError if the branch is not ours."""
         shared = self._shared_with(existing)
         marks = self._history.marks(existing, known, BRANCH_TRAILER)
-        foreign = [commit for commit, mark in marks if mark != self._name]
-        if foreign or shared is None or self._history.mark(existing, BRANCH_TRAILER) != self._name:
+        foreign = [commit for commit, mark in marks if mark != self.branch]
+        if foreign or shared is None or self._history.mark(existing, BRANCH_TRAILER) != self.branch:
             raise self._not_ours((foreign or [existing])[0])
         merged = not marks
-        untouched = self._work.tree_at(shared, self._folder) == self._work.tree_at(self._from, self._folder)
+        untouched = self._work.tree_at(shared, self._folder) == self._work.tree_at(self.start.commit, self._folder)
         return not merged and untouched
 
     def _shared_with(self, existing: str) -> str | None:
         if not self._pushes:
-            return self._history.merge_base(existing, self._from)
-        return self._remote.deepen((self._name, self._base), existing, self._from)
+            return self._history.merge_base(existing, self.start.commit)
+        return self._remote.deepen((self.branch, self.start.branch), existing, self.start.commit)
 
     def _refuse_unpushed_base(self) -> str:
         """The remote's commit of the base branch. Raises TargetError if it lacks local commits."""
-        there = self._remote.fetch(self._base, depth=1 if self._work.is_shallow() else None)
-        if there is None or self._remote.deepen((self._base,), self._from, there) != self._from:
+        there = self._remote.fetch(self.start.branch, depth=1 if self._work.is_shallow() else None)
+        if there is None or self._remote.deepen((self.start.branch,), self.start.commit, there) != self.start.commit:
             raise target_error(
                 Code.BASE_NOT_PUSHED,
-                f"{self._base} here has commits that {self._remote.name}/{self._base} does not have",
+                f"{self.start.branch} here has commits that {self._remote.name}/{self.start.branch} does not have",
                 where=str(self._work.root),
-                fix=f"They would be pushed with {self._name}. Push them first, or omit --push",
+                fix=f"They would be pushed with {self.branch}. Push them first, or omit --push",
             )
         return there
 
     def _refuse_checked_out(self) -> None:
-        if self._name in self._work.checked_out_branches():
+        if self.branch in self._work.checked_out_branches():
             raise target_error(
                 Code.BRANCH_CHECKED_OUT,
-                f"branch {self._name} is checked out, so it cannot be changed",
+                f"branch {self.branch} is checked out, so it cannot be changed",
                 where=str(self._work.root),
                 fix="Switch to the base branch",
             )
 
     def _remark_leftover(self, head: str) -> None:
-        leftover = self._existing is not None and head == self._from != self._existing
-        if leftover and not self._history.contains(self._from, self._existing or ""):
-            self.remark = f"{self._base} has what {self.name} proposed: that branch can be deleted"
+        leftover = self._existing is not None and head == self.start.commit != self._existing
+        if leftover and not self._deletes and not self._history.contains(self.start.commit, self._existing or ""):
+            self.remark = f"{self.start.branch} has what {self.name} proposed: that branch can be deleted"
 
     def _not_ours(self, commit: str) -> TargetError:
         return target_error(
             Code.BRANCH_OF_OTHERS,
             f"{self.name} holds commits that osm-gitops did not make for it, such as {commit[:12]}",
             where=str(self._work.root),
-            fix="Nothing was changed. Use another name with --branch, or delete that branch if it is not needed",
+            fix="Nothing was changed. Merge that branch, or move these commits to another one and delete it; "
+            "or use another name with --branch",
         )

@@ -8,7 +8,8 @@ from typing import Protocol
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Advance, Change, ClusterPlan, CurrentState, unwatched
-from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.compare import make_cluster_plan
+from osm_gitops.plan.guards import PlanOptions
 
 
 class Target(Protocol):

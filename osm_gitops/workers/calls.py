@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from osm_gitops.errors import OsmGitopsError, UnexpectedError
 from osm_gitops.workers.limits import DEFAULT, Limits
@@ -72,6 +72,11 @@ def warm_up(*functions: Callable[..., Any], limits: Limits = DEFAULT) -> None:
     """Start a worker for these functions in advance."""
     if not _pool.idle:
         _pool.put(Worker({each.__module__ for each in functions}, limits.memory))
+
+
+def end_idle() -> None:
+    """End idle workers, to free their memory. Later calls start new ones."""
+    _pool.close()
 
 
 def call(function: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) -> R:
@@ -153,7 +158,7 @@ class Series(Generic[R]):
                 return
             sent.popleft()
             alone = False
-            yield _value_or_error(answer)
+            yield value_or_error(answer)
 
     def _making(self) -> Encoded:
         making = encode(Request(self._make, self._arguments, self._limits.seconds, self._number, makes=True))
@@ -161,18 +166,18 @@ class Series(Generic[R]):
         return making
 
 
-class Session(Generic[R]):
+class Session:
     """Calls that change a state, all in one worker. When a limit is reached the state is lost.
 
     A context manager: the state is dropped at its end.
     """
 
-    def __init__(self, make: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) -> None:
+    def __init__(self, make: Callable[..., Any], *arguments: Any, limits: Limits = DEFAULT) -> None:
         self._limits = limits
         self._number = next(_numbers)
         self._begin = encode(Request(make, arguments, limits.seconds, self._number, makes=True))
 
-    def __enter__(self) -> Session[R]:
+    def __enter__(self) -> Self:
         self._worker = _pool.take(self._begin.modules, self._limits.memory)
         try:
             self._worker.send(self._begin)
@@ -209,13 +214,14 @@ def _worker(modules: frozenset[str], limits: Limits, series: int = 0) -> Iterato
 
 
 def _value(answer: Answer) -> Any:
-    found = _value_or_error(answer)
+    found = value_or_error(answer)
     if isinstance(found, OsmGitopsError):
         raise found
     return found
 
 
-def _value_or_error(answer: Answer) -> Any:
+def value_or_error(answer: Answer) -> Any:
+    """A result, or an error of this package. Raises UnexpectedError for a bug."""
     match answer.outcome:
         case Done(value):
             return value

@@ -7,6 +7,7 @@ import gc
 import importlib
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from osm_gitops.errors import OsmGitopsError, UnexpectedError
@@ -28,8 +29,8 @@ from osm_gitops.workers.messages import (
 
 _CODECS: Final = ("ascii", "idna", "latin-1", "punycode", "raw-unicode-escape", "unicode-escape", "utf-16", "utf-32")
 """Codecs that Python would import on first use."""
-_INPUT: Final = 0
-_OUTPUT: Final = 1
+_input = 0
+_output = 1
 _WORN: Final = 2  # an answer reports when half of the memory was in use: the next call might not have enough
 
 
@@ -38,6 +39,8 @@ def main() -> NoReturn:
     start = read_request(_read_frame())
     if not isinstance(start, Start):
         raise SystemExit(1)
+    if start.memory is None:
+        _serve_freely(start.modules)
     for module in start.modules:
         importlib.import_module(module)
     for imported in list(sys.modules.values()):
@@ -67,6 +70,26 @@ def main() -> NoReturn:
             # The import failed, and the importer may have hidden this: a bug.
             answer = frame(Answer(Broken("an import that comes too late", late[0]), worn=True))
         _write(answer)
+
+
+def _serve_freely(modules: Iterable[str]) -> NoReturn:
+    """Answer requests with all rights of the parent, which sent content that it would work on itself."""
+    global _input, _output
+    # What is started here, or prints, must not touch the frames.
+    _input, _output = os.dup(_input), os.dup(_output)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    for module in modules:
+        importlib.import_module(module)
+    gc.set_threshold(50_000, 20, 50)
+    gc.freeze()
+    states: dict[int, Any] = {}
+    _write(frame(Ready(frozenset(sys.modules))))
+    while True:
+        request = read_request(_read_frame())
+        if not isinstance(request, Request):
+            raise SystemExit(1)
+        _write(_answer(request, states, sys.maxsize))
 
 
 def _answer(request: Request, states: dict[int, Any], worn_from: int) -> bytes:
@@ -106,7 +129,7 @@ def _read_frame() -> bytes:
 def _read(size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
-        part = os.read(_INPUT, min(size - len(data), 1 << 20))
+        part = os.read(_input, min(size - len(data), 1 << 20))
         if not part:  # the parent has ended
             raise SystemExit(0)
         data += part
@@ -116,4 +139,4 @@ def _read(size: int) -> bytes:
 def _write(data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(_OUTPUT, view) :]
+        view = view[os.write(_output, view) :]

@@ -47,11 +47,12 @@ _MORE_MEMORY: Final = f"{_SIMPLER}, or raise --max-render-memory"
 
 
 class LimitReached(InputError):
-    """A call reached a limit; ``memory``: that of memory."""
+    """A call reached a limit; ``memory``: that of memory, ``time``: that of time."""
 
-    def __init__(self, what: str, fix: str = _SIMPLER, *, memory: bool = False) -> None:
+    def __init__(self, what: str, fix: str = _SIMPLER, *, memory: bool = False, time: bool = False) -> None:
         super().__init__([Problem(Code.WORK_LIMIT, what, fix=fix)])
         self.memory = memory
+        self.time = time
 
     def named(self, doing: str, *, where: str, about: str = "") -> tuple[Problem, ...]:
         """Its problems, with the task (``rendering``) and the place."""
@@ -61,9 +62,13 @@ class LimitReached(InputError):
 
 
 class Worker:
-    """A process that answers requests in order. Not thread-safe."""
+    """A process that answers requests in order. Not thread-safe.
 
-    def __init__(self, modules: Iterable[str], memory: int) -> None:
+    It may use ``memory`` additional bytes, and has no rights. With ``None`` it has all rights of this process, for work
+    that this process would otherwise do itself.
+    """
+
+    def __init__(self, modules: Iterable[str], memory: int | None) -> None:
         self.asked_for = frozenset(modules)
         self.memory = memory
         self.states: set[int] = set()
@@ -74,14 +79,15 @@ class Worker:
         self._waiting: deque[int] = deque()  # the seconds of each request
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
         self._incoming: SimpleQueue[bytes | None] = SimpleQueue()
-        # No environment, no open files except two pipes, no signals of the terminal: it ends with its input.
+        walled = memory is not None
+        # No open files except two pipes, no signals of the terminal: it ends with its input.
         self._process = subprocess.Popen(  # noqa: S603 - this Python, with a program of ours
             [sys.executable, "-I", "-c", _PROGRAM, *map(os.path.abspath, sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _NEEDED if name in os.environ},
-            cwd="/",
+            stderr=subprocess.DEVNULL if walled else None,
+            env={name: os.environ[name] for name in _NEEDED if name in os.environ} if walled else None,
+            cwd="/" if walled else None,
             start_new_session=True,
             bufsize=0,
         )
@@ -127,7 +133,9 @@ class Worker:
     def receive(self) -> Answer:
         """The answer to the oldest request. Raises LimitReached if there is none."""
         assert self.modules
-        answer = self._message(self._waiting[0])
+        seconds = self._waiting[0]
+        # The time of a worker with all rights is not that of the processor: it waits for servers.
+        answer = self._message(seconds, seconds if self.memory is None else None)
         if not isinstance(answer, Answer):
             self.end()
             raise LimitReached(_NO_ANSWER)
@@ -136,7 +144,8 @@ class Worker:
         self.worn = self.worn or answer.worn
         if isinstance(answer.outcome, OutOfMemory):
             self.end()
-            what = f"it needs more than {self.memory // MEBIBYTE} MiB of memory"
+            most = f"more than {self.memory // MEBIBYTE} MiB of memory" if self.memory else "more memory than there is"
+            what = f"it needs {most}"
             raise LimitReached(what, _MORE_MEMORY, memory=True)
         return answer
 
@@ -153,16 +162,17 @@ class Worker:
             assert pipe is not None
             pipe.close()
 
-    def _message(self, seconds: int) -> Answer | Ready | None:
-        timeout = _TIMEOUT_FACTOR * seconds if LIMITS_CPU_TIME else seconds
+    def _message(self, seconds: int, timeout: int | None = None) -> Answer | Ready | None:
+        if timeout is None:
+            timeout = _TIMEOUT_FACTOR * seconds if LIMITS_CPU_TIME else seconds
         try:
             data = self._incoming.get(timeout=timeout)
         except Empty:
             self.end()
-            raise LimitReached(f"it takes longer than {timeout} s", _MORE_TIME) from None
+            raise LimitReached(f"it takes longer than {timeout} s", _MORE_TIME, time=True) from None
         if data is None:
             raise self._ended(seconds)
-        return read_answer(data)
+        return read_answer(data, walled=self.memory is not None)
 
     def _ended(self, seconds: int) -> LimitReached:
         """The reason why the worker ended."""

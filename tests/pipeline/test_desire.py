@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from base64 import b64decode
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,13 @@ import pytest
 
 from osm_gitops.gotemplate.assembly import _GoText
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.model.plan import Plan
+from osm_gitops.model.plan import Plan, View
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.rendering import ClusterRenderer, render_cluster
-from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.pipeline.rendering import ClusterRenderer, RenderOptions, render_cluster
 from osm_gitops.plan.fingerprint import fingerprint
+from osm_gitops.plan.guards import PlanOptions
+from osm_gitops.render.user_data import longest_machine_name
+from osm_gitops.report.excerpts import with_excerpts, without_bodies
 from osm_gitops.report.text import Style, format_plan
 from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.folder import FolderTarget, render_to
@@ -31,6 +35,38 @@ def test_used_profiles_come_once_and_in_order(tmp_path: Path) -> None:
     )
     desired = render_cluster("c", inputs, Settings())
     assert [each.ref.name for each in desired.objects if each.ref.kind == "OperatingSystemProfile"] == ["a", "b"]
+
+
+def test_facts_of_pools_have_the_bytes_that_the_provider_counts(tmp_path: Path) -> None:
+    plain = pool("plain", "a", cloudProvider="aws", kubelet="1.33.9")
+    edge = pool("edge", "a", cloudProvider="edge")
+    inputs = inputs_of(
+        tmp_path,
+        profile("a", supportedCloudProviders=[{"name": name} for name in ("aws", "edge")]),
+        plain,
+        edge,
+        pool("lost", "missing"),
+    )
+    desired = render_cluster("c", inputs, Settings(), options=RenderOptions(measured=True))
+    facts = {ref.name: found for ref, found in desired.facts.items()}
+    assert (facts["plain"].os, facts["plain"].provider, facts["plain"].kubelet) == ("ubuntu", "aws", "1.33.9")
+    assert (facts["plain"].profile, facts["plain"].profile_version) == ("kube-system/a", "v1.0.0")
+    bootstrap, provisioning = facts["plain"].sizes
+    bodies = {each.ref.name: each.body for each in desired.objects}
+
+    def user_data(half: str) -> bytes:
+        return b64decode(bodies[f"plain-kube-system-{half}-config"]["data"]["cloud-config"])
+
+    named = user_data("bootstrap").replace(b"<MACHINE_NAME>", longest_machine_name("plain").encode())
+    assert (bootstrap.counted, bootstrap.limit) == ("gzip", 16 << 10)
+    assert abs(bootstrap.size - len(gzip.compress(named, 6))) < 16
+    assert provisioning.size == len(user_data("provisioning"))
+    assert bootstrap.share == bootstrap.size / (16 << 10)
+    assert [each.limit for each in facts["edge"].sizes] == [None, 1 << 20]
+    assert facts["edge"].sizes[0].share == 0
+    lost = facts["lost"]
+    assert (lost.profile, lost.profile_version, lost.sizes) == ("kube-system/missing", "", ())
+    assert render_cluster("c", inputs, Settings()).facts == {}
 
 
 def test_a_pool_is_rendered_once_whatever_looks_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +86,8 @@ def test_a_pool_is_rendered_once_whatever_looks_at_it(tmp_path: Path, monkeypatc
 
     desired = render_cluster("c", inputs, Settings())
     plan = plan_for(FolderTarget(folder, NO_ENCRYPTION), desired, PlanOptions())
-    assert format_plan(Plan((plan,)), Style())
+    found = with_excerpts(plan, [View(together=True), View()], desired.secret_texts)
+    assert format_plan(Plan((without_bodies(found),)), Style())
     assert fingerprint(plan)
     assert render_to(folder, desired, NO_ENCRYPTION).files_written
 

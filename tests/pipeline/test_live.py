@@ -16,8 +16,7 @@ from osm_gitops.model.plan import Plan, unwatched
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.options import LiveOptions, Outcome, RunOptions
 from osm_gitops.pipeline.run import apply_clusters, plan_clusters
-from osm_gitops.plan.compare import PlanOptions
-from osm_gitops.plan.guards import Limits
+from osm_gitops.plan.guards import Limits, PlanOptions
 from osm_gitops.sops.keys import KeySearch
 from tests.apiserver.after_osm import REVISION
 from tests.apiserver.client import Object

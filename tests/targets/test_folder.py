@@ -12,7 +12,7 @@ from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action
-from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.targets.current import read_folder
 from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.files import FileChanges, path_of, place_files, stage_files

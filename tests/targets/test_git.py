@@ -13,8 +13,7 @@ from osm_gitops import __version__
 from osm_gitops.errors import Code, TargetError
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
-from osm_gitops.plan.compare import PlanOptions
-from osm_gitops.plan.guards import Limits, MaxDelete
+from osm_gitops.plan.guards import Limits, MaxDelete, PlanOptions
 from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.files import no_step

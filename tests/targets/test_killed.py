@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import TargetError
-from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.folder import FolderTarget

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,10 @@ import pytest
 from osm_gitops.errors import Code, TargetError
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
-from osm_gitops.plan.compare import PlanOptions
-from osm_gitops.plan.guards import Limits, MaxDelete
+from osm_gitops.plan.guards import Limits, MaxDelete, PlanOptions
 from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_ENCRYPTION
-from osm_gitops.targets.git import git_session
+from osm_gitops.targets.git import HeldTrees, git_session
 from osm_gitops.targets.target import plan_for
 from tests.faults import Expected, refused
 from tests.git.repos import git, new_repository, pin_git, write_hook
@@ -287,13 +287,39 @@ def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> No
 
 
 def test_two_folders_of_one_repository_do_not_share_a_branch(repository: Path) -> None:
-    held: set[Path] = set()
-    with (
-        git_session(_place(repository), NO_ENCRYPTION, held),
-        refused(Code.BRANCH_FOR_SEVERAL, kind=TargetError),
-        git_session(_place(repository), NO_ENCRYPTION, held),
-    ):
-        pass
+    for first, second in ((_BRANCH, _BRANCH), (_BRANCH, ""), ("", _BRANCH)):
+        held = HeldTrees()
+        with (
+            git_session(_place(repository, branch=first), NO_ENCRYPTION, held),
+            refused(Code.BRANCH_FOR_SEVERAL, kind=TargetError),
+            git_session(_place(repository, branch=second), NO_ENCRYPTION, held),
+        ):
+            pass
+
+
+def test_several_branches_of_a_run_share_a_work_tree_and_keep_their_commits_apart(
+    repository: Path, remote: Path
+) -> None:
+    held = HeldTrees()
+    names = ["osm-gitops/a", "osm-gitops/b", "osm-gitops/c"]
+    with ExitStack() as opened:
+        sessions = [
+            opened.enter_context(git_session(_place(repository, branch=name), NO_ENCRYPTION, held)) for name in names
+        ]
+        plans = []
+        for number, session in enumerate(sessions):
+            session.catch_up()
+            plans.append(plan_for(session, desired({f"pool-{number}": "x\n"}), _OPTIONS))
+        for session, plan in zip(sessions, plans, strict=True):
+            session.resume()
+            session.commit(plan)
+            assert session.publish() is PushOutcome.PUSHED
+        assert git(repository, "worktree", "list").count("\n") == 1
+    for number, name in enumerate(names):
+        files = git(remote, "diff", "--name-only", "main", name)
+        assert [f"pool-{other}" in files for other in range(3)] == [other == number for other in range(3)]
+        assert git(remote, "rev-list", "--count", f"main..{name}") == "1"
+    assert git(repository, "worktree", "list").count("\n") == 0
 
 
 def test_what_a_killed_run_left_is_no_obstacle(repository: Path, tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from osm_gitops.commands.rekey import Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.errors import Code, TargetError
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import Action, ClusterPlan
-from osm_gitops.plan.compare import PlanOptions
-from osm_gitops.plan.guards import Limits, MaxDelete
+from osm_gitops.plan.guards import Limits, MaxDelete, PlanOptions
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.rules import Rule, Selection

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from osm_gitops.errors import Code, TargetError
-from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.git import git_session

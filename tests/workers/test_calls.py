@@ -8,6 +8,8 @@ import os
 import pickle
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -269,6 +271,18 @@ def test_a_session_keeps_what_its_calls_change() -> None:
         session.ask(list.append, 1)
         session.ask(list.append, 2)
         assert session.ask(tuple) == (1, 2)
+
+
+def test_a_function_can_be_named_without_its_module() -> None:
+    script = """
+import sys
+from osm_gitops.workers.calls import Session
+from osm_gitops.workers.messages import Named
+with Session(Named("osm_gitops.gocompat.semver", "parse_version"), "v1.2.3") as session:
+    print(session.ask(str), "osm_gitops.gocompat.semver" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "1.2.3 False\n"
 
 
 def test_a_session_that_reaches_a_limit_is_over() -> None:

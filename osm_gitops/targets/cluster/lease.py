@@ -86,13 +86,22 @@ def lease(
     Waits ``timeout`` seconds for another holder, then raises a ClusterError that names it.
     """
     taking = _Acquisition(api, namespace, holder, note, pace)
-    held = Held(api, taking.take(timeout), taking.asked, holder, pace)
+    try:
+        taken = taking.take(timeout)
+    except KeyboardInterrupt:
+        taking.withdraw()
+        raise
+    held = Held(api, taken, taking.asked, holder, pace)
     renewing = threading.Thread(target=held.keep, name="lease", daemon=True)
     renewing.start()
     try:
         yield held
     finally:
-        held.end(renewing, note)
+        try:
+            held.end(renewing, note)
+        except KeyboardInterrupt:  # the request may have got no answer
+            held.end(renewing, note)
+            raise
 
 
 class Held:
@@ -207,6 +216,15 @@ class _Acquisition:
                 self._wait_for(found, until, noted=tried > 0)
             self.pace.sleep(min(self.pace.pause(tried), max(0.0, until - self.pace.clock())))
             tried += 1
+
+    def withdraw(self) -> None:
+        """After an interruption: release the Lease if a request acquired it whose answer was not read."""
+        try:
+            found = self.api.get(LEASE, self.namespace, LEASE_NAME)
+            if found is not None and _spec(found).get("holderIdentity") == self.holder:
+                self.api.replace(_changed(found, {"holderIdentity": ""}, {}))
+        except OsmGitopsError as failure:
+            self.note("; ".join(problem.sentence for problem in failure.problems))
 
     def _refuse_races(self, until: float, tried: int) -> None:
         """Raise ClusterError after too many conflicts."""

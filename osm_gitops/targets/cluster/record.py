@@ -30,7 +30,8 @@ from osm_gitops.kube.api import Api, Clusters
 from osm_gitops.kube.kinds import CONFIG_MAP, EVENT, LEASE, MACHINE_DEPLOYMENT
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, LeftReason
 from osm_gitops.model.objects import Json, ObjectRef
-from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
+from osm_gitops.model.promotion import Carried
+from osm_gitops.model.record import FinishedRun, PoolRecord, PoolState, RunRecord
 from osm_gitops.model.span import rfc3339, rfc3339_micro
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.cluster.lease import LEASE_NAME, Held
@@ -115,7 +116,7 @@ LAST_RUN: Final = "osm-gitops.io/last-run"
 LAST_GOOD_RUN: Final = "osm-gitops.io/last-good-run"
 
 _KEY: Final = "status.json"
-_FORMAT_VERSION: Final = "1.1"
+_FORMAT_VERSION: Final = "1.2"
 _TIMES: Final = frozenset({"lastRun", "lastGoodRun"})
 _MOST_BYTES: Final = 768 * 1024  # objects may have 1 MiB
 _MOST_ERRORS: Final = 3
@@ -125,11 +126,13 @@ _LEFT: Final = frozenset({PoolState.LEFT, PoolState.STUCK})
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The record after a run, the run with the times of the record, and failures to write it."""
+    """The record after a run, the run with the times of the record, and failures to write it. ``known`` are the errors
+    of the record before."""
 
     record: RunRecord
-    ran: Ran
+    ran: FinishedRun
     warnings: tuple[Problem, ...] = ()
+    known: frozenset[str] = frozenset()
 
 
 def read_record(management: Api, namespace: str) -> RunRecord | None:
@@ -141,7 +144,7 @@ def read_record(management: Api, namespace: str) -> RunRecord | None:
     return _with_times(record or RunRecord(), found["metadata"].get("annotations") or {})
 
 
-def record_run(live: Clusters, held: Held, ran: Ran, uids: Mapping[ObjectRef, str]) -> Recorded:
+def record_run(live: Clusters, held: Held, ran: FinishedRun, uids: Mapping[ObjectRef, str]) -> Recorded:
     """Write the record of a run to the namespace of its Lease, create Events for new errors, and note the time.
 
     ``uids`` are those of the MachineDeployments. A run that lost its Lease writes nothing.
@@ -166,10 +169,17 @@ def record_run(live: Clusters, held: Held, ran: Ran, uids: Mapping[ObjectRef, st
     except ClusterError as failure:
         warnings += failure.problems
     record = after_run(earlier, ran, masker)
-    return Recorded(record, _aged(ran, record), tuple(warnings))
+    return Recorded(record, _aged(ran, record), tuple(warnings), frozenset(_told(earlier)))
 
 
-def _aged(ran: Ran, record: RunRecord) -> Ran:
+def _told(earlier: RunRecord) -> Iterator[str]:
+    """The errors of an earlier record."""
+    yield from earlier.errors
+    for pool in earlier.pools.values():
+        yield from pool.errors
+
+
+def _aged(ran: FinishedRun, record: RunRecord) -> FinishedRun:
     """The run with facts from the record: since when pools are skipped, and which of them are stuck."""
     left, stuck = {}, set()
     for pool, each in ran.left.items():
@@ -183,7 +193,7 @@ def _aged(ran: Ran, record: RunRecord) -> Ran:
     return replace(ran, delivery=replace(ran.delivery, left=left), stuck=frozenset(stuck))
 
 
-def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
+def after_run(earlier: RunRecord, ran: FinishedRun, masker: Masker) -> RunRecord:
     """The record after a run, made from the earlier one."""
     partial = ran.plan is None or ran.narrowed
     seen = dict(_pool_records(earlier, ran, masker))
@@ -201,13 +211,24 @@ def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
         counted={state: counted[state] for state in PoolState if counted[state]},
         last_run=now,
         last_good_run=earlier.last_good_run,
+        inputs=_inputs(earlier, ran),
     )
     good = ran.good and not any(record.count()[each] for each in (PoolState.FAILED, PoolState.STUCK))
     # A run of selected pools does not count as a good run of the cluster.
     return replace(record, good=good, last_good_run=now if good and not ran.narrowed else earlier.last_good_run)
 
 
-def _pool_records(earlier: RunRecord, ran: Ran, masker: Masker) -> Iterator[tuple[str, PoolRecord]]:
+def _inputs(earlier: RunRecord, ran: FinishedRun) -> Carried | None:
+    """The shared inputs of the cluster after a run; a run that could not plan leaves what was known."""
+    promotion, before = ran.plan.inputs if ran.plan else None, earlier.inputs
+    if promotion is None or ran.narrowed:
+        return before
+    if before is not None and before.digest == promotion.digest and (before.whole or not ran.good):
+        return before
+    return Carried(promotion.commit, promotion.digest, ran.ended.replace(microsecond=0), ran.good)
+
+
+def _pool_records(earlier: RunRecord, ran: FinishedRun, masker: Masker) -> Iterator[tuple[str, PoolRecord]]:
     failed, left, changed, now = ran.failed, ran.left, ran.changed, rfc3339(ran.ended)
     # Many pools often have the same problem, and masking is slow.
     texts = {problems: _errors(problems, masker) for problems in set(failed.values())}
@@ -265,7 +286,7 @@ def _bounded(pools: Mapping[str, PoolRecord]) -> tuple[dict[str, PoolRecord], Co
 
 
 def _news(
-    earlier: RunRecord, record: RunRecord, ran: Ran, uids: Mapping[ObjectRef, str], masker: Masker
+    earlier: RunRecord, record: RunRecord, ran: FinishedRun, uids: Mapping[ObjectRef, str], masker: Masker
 ) -> Iterator[PoolErrors]:
     """Errors that the run before did not have."""
     for pool, problems in sorted(ran.failed.items()):
@@ -301,11 +322,17 @@ def _document(record: RunRecord) -> dict[str, Json]:
         "lastRun": record.last_run,
         "lastGoodRun": record.last_good_run,
         "newerTimes": f"annotations {LAST_RUN} and {LAST_GOOD_RUN} of Lease {LEASE_NAME}",
+        **({"inputs": _inputs_json(record.inputs)} if record.inputs else {}),
         "errors": list(record.errors),
         "count": {state.value: count[state] for state in PoolState},
         "pools": {name: _pool_json(record.pools[name]) for name in sorted(record.pools)},
         "notListed": {state.value: number for state, number in record.counted.items()},
     }
+
+
+def _inputs_json(inputs: Carried) -> Json:
+    since = rfc3339(inputs.since)
+    return {"commit": inputs.commit, "digest": inputs.digest, "since": since, "complete": inputs.whole}
 
 
 def _pool_json(record: PoolRecord) -> dict[str, Json]:
@@ -352,7 +379,15 @@ def _parsed(document: Mapping[str, Json]) -> RunRecord:
         counted={PoolState(state): int(number) for state, number in document["notListed"].items()},
         last_run=str(document["lastRun"]),
         last_good_run=str(document["lastGoodRun"]),
+        inputs=_parsed_inputs(document.get("inputs")),
     )
+
+
+def _parsed_inputs(found: Mapping[str, Json] | None) -> Carried | None:
+    if not found:
+        return None
+    whole = found["complete"] is True
+    return Carried(str(found["commit"]), str(found["digest"]), _moment(found["since"]), whole)
 
 
 def _with_times(record: RunRecord, annotations: Mapping[str, str]) -> RunRecord:

@@ -33,7 +33,9 @@ from osm_gitops.targets.cluster.steps import run_parallel
 from osm_gitops.targets.cluster.writes import Writes, api_of, read_machine
 from osm_gitops.targets.cluster.writing import Control, StoppedError
 
-_OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
+STAMPED_CONFIGS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
+STAMPED_SECRETS: Final = f"{STAMPED_CONFIGS},{NO_KUBECONFIG}"
+"""Labels of the objects that may get a revision."""
 # Field managers that write revisions in the cluster: osm-gitops and OSM.
 _OF_THE_CLUSTER: Final = OSM_MANAGERS | {FIELD_MANAGER, STAMPER}
 _OWNED_REVISION: Final = f"f:{REVISION}"
@@ -44,8 +46,8 @@ def read_stampables(live: Clusters, pools: Iterable[ObjectRef], namespace: str) 
 
     Lists metadata only: ⌈N/500⌉ requests for OSCs and as many for Secrets.
     """
-    found = _list(live, SECRET, Side.WORKER, CLOUD_INIT_NAMESPACE, f"{_OURS},{NO_KUBECONFIG}")
-    found |= _list(live, CONFIG, Side.MANAGEMENT, namespace, _OURS)
+    found = _list(live, SECRET, Side.WORKER, CLOUD_INIT_NAMESPACE, STAMPED_SECRETS)
+    found |= _list(live, CONFIG, Side.MANAGEMENT, namespace, STAMPED_CONFIGS)
     objects = {}
     for pool in pools:
         names = PoolNames(pool.name, pool.namespace)

@@ -225,8 +225,9 @@ def run_parallel(
     """Run ``jobs`` in threads and pass each result to ``take``, in order of completion.
 
     The calling thread draws jobs one by one, at most twice ``concurrency`` in advance: creating a job need not be
-    thread-safe, and few jobs are in memory. An error or interruption sets ``stop`` and is raised when all running jobs
-    have ended; no more jobs are started. An interruption also calls ``hurry``, which ends jobs that wait for a server.
+    thread-safe, and few jobs are in memory. An error or interruption is raised when all running jobs have ended; no
+    more jobs are started. An error sets ``stop``, so that they end early. After an interruption they are completed, but
+    ``hurry`` is called, which ends jobs that wait for a server.
     """
     executor = ThreadPoolExecutor(concurrency, "writes")
     pending: set[Future[T]] = set()
@@ -237,10 +238,11 @@ def run_parallel(
                 pending = _take(pending, take)
         while pending:
             pending = _take(pending, take)
-    except BaseException as end:
+    except KeyboardInterrupt:
+        hurry()
+        raise
+    except BaseException:
         stop.set()
-        if isinstance(end, KeyboardInterrupt):
-            hurry()
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)

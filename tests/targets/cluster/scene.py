@@ -19,7 +19,8 @@ from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
-from osm_gitops.plan.compare import PlanOptions, group_name, make_cluster_plan
+from osm_gitops.plan.compare import group_name, make_cluster_plan
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.sources.machines import read_machine
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder, in_no_git

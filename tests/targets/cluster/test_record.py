@@ -21,7 +21,7 @@ from osm_gitops.model.desired import ABSENT, PAUSED, Left, LeftReason, Side
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan
-from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
+from osm_gitops.model.record import FinishedRun, PoolRecord, PoolState, RunRecord
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.cluster.lease import Held, lease
 from osm_gitops.targets.cluster.record import Recorded, after_run, read_record, record_run
@@ -37,7 +37,7 @@ SECRET = "correct-horse-battery"
 NOT_NUMBERED = Left(LeftReason.NOT_NUMBERED, "machine-controller has not given it a revision yet")
 OLD_SET = Left(LeftReason.OLD_MACHINE_SET, "the MachineSet of its revision 1 has another template")
 
-Run = Callable[[Ran], Recorded]
+Run = Callable[[FinishedRun], Recorded]
 
 
 def pool(name: str) -> ObjectRef:
@@ -48,7 +48,7 @@ A, B, C = pool("a"), pool("b"), pool("c")
 UIDS = {ref: f"uid-{ref.name}" for ref in (A, B, C)}
 
 
-def ran(*pools: ObjectRef, hour: int = 0, written: tuple[ObjectRef, ...] = (), **plan: Any) -> Ran:
+def ran(*pools: ObjectRef, hour: int = 0, written: tuple[ObjectRef, ...] = (), **plan: Any) -> FinishedRun:
     """A run over pools of which some were written."""
     changes = tuple(
         Change(
@@ -60,7 +60,7 @@ def ran(*pools: ObjectRef, hour: int = 0, written: tuple[ObjectRef, ...] = (), *
         for ref in pools
     )
     started = MORNING + timedelta(hours=hour)
-    return Ran(
+    return FinishedRun(
         cluster="prod",
         started=started,
         ended=started + timedelta(seconds=5),
@@ -80,7 +80,7 @@ def recording(
     )
     live = Clusters(*apis)
 
-    def record(each: Ran) -> Recorded:
+    def record(each: FinishedRun) -> Recorded:
         with lease(live.management, "kube-system", holder="me", timeout=0, note=print) as held:
             return record_run(live, held, each, UIDS)
 
@@ -110,7 +110,7 @@ def test_a_run_leaves_the_state_of_every_pool(management: Cluster, both: tuple[R
     first = replace(first, delivery=replace(first.delivery, left={B: PAUSED}))
     assert record(first).warnings == ()
     assert status(management) == {
-        "formatVersion": "1.1",
+        "formatVersion": "1.2",
         "cluster": "prod",
         "toolVersion": __version__,
         "result": "failed",
@@ -141,7 +141,7 @@ def test_a_run_leaves_the_state_of_every_pool(management: Cluster, both: tuple[R
     assert found.count() == {PoolState.OK: 1, PoolState.FAILED: 1, PoolState.LEFT: 1, PoolState.STUCK: 0}
 
 
-def leaving(left: Left | None, hour: int, pool: ObjectRef = A) -> Ran:
+def leaving(left: Left | None, hour: int, pool: ObjectRef = A) -> FinishedRun:
     """A run over a pool that was passed over, or was not."""
     return replace(ran(pool, hour=hour), delivery=Delivery(left={pool: left} if left else {}))
 

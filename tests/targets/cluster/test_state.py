@@ -16,7 +16,8 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
-from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.compare import make_cluster_plan
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder, in_no_git
 from osm_gitops.targets.cluster.applied import applied_body

@@ -75,6 +75,6 @@ def test_an_interruption_of_who_takes_the_results_ends_the_work() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_parallel([lambda: done.append(1)] * 50, take, 2, stop, lambda: hurried.append(1))
-    assert stop.is_set()
+    assert not stop.is_set()  # what is under way is completed
     assert len(done) <= 4
     assert hurried == [1]
