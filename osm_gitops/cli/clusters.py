@@ -2,46 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
 from osm_gitops.config.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.config.overlay_files import overlay_ref
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, Kind
+from osm_gitops.config.shards import Shard
 from osm_gitops.config.spec import (
     DEFAULT_CLUSTER,
     LIVE,
     ClusterSpec,
+    Fleet,
     LiveTarget,
     SourceSpec,
     TargetSpec,
     TreeRef,
     source_ref,
 )
-from osm_gitops.errors import Code, InputError, Problem, input_error
+from osm_gitops.config.waves import wave_of
+from osm_gitops.errors import Code, InputError, Problem, input_error, some
 from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
-from osm_gitops.pipeline.against import fleet_at, given_at, spec_at
 from osm_gitops.pipeline.connections import check_live_targets
+from osm_gitops.pipeline.kkp import Discovery, discover, why_not_written
+from osm_gitops.pipeline.options import RunOptions
+from osm_gitops.report.visible import many
 from osm_gitops.sources.trust import TRUSTED, Trust, distrust
 from osm_gitops.targets.files import owned_path
 
+_NAMED: Final = 20
 
-def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
-    """The clusters that a command works on. Raises InputError if flags and fleet file do not name them."""
+
+def clusters_of(request: Request, *, needs_target: bool, waves: RunOptions | None = None) -> tuple[ClusterSpec, ...]:
+    """The clusters that a command works on. Raises InputError if flags and fleet file do not name them.
+
+    With ``waves`` (the options of the run) each cluster of a wave has the profiles, overlays and settings that its wave
+    gets, otherwise the newest.
+    """
     if request.source is not None:
+        for flag, value in (("--changed-since", request.changed_since), ("--shard", request.shard)):
+            if value:
+                raise input_error(
+                    Code.OPTIONS_CONFLICT,
+                    "a run without a fleet file works on one cluster",
+                    where=f"{flag} {value}",
+                    fix=f"Leave out --from, or {flag}",
+                )
         specs: tuple[ClusterSpec, ...] = (_from_flags(request, request.source, needs_target=needs_target),)
     else:
-        specs = _from_fleet(request, needs_target=needs_target)
+        specs = _from_fleet(request, needs_target=needs_target, waves=waves)
     if request.source is None and not request.untrusted:
         check_live_targets(specs, request.connections)
     for flag in () if any(spec.is_live for spec in specs) else request.connection_flags:
         console.say(f"{flag} is ignored: a run from trees to git does not use it")
     return specs
+
+
+def pinned(request: Request) -> Request:
+    """The request with the commit of ``--changed-since``, which does not move with the branch. Raises InputError."""
+    if not request.changed_since or request.source is not None:
+        return request
+    from osm_gitops.pipeline.changed import commit_of  # noqa: PLC0415 - slow
+
+    path = _fleet_file(request)
+    fleet = TreeRef(path, shown_path(path, request))
+    return replace(request, changed_since=commit_of(fleet, request.changed_since, trust_of(request)))
 
 
 def names_clusters(request: Request) -> bool:
@@ -68,22 +99,38 @@ def live_clusters_of(request: Request) -> tuple[ClusterSpec, ...]:
     if request.fleet is None and request.clone is None and find_fleet_file(request.base.absolute()) is None:
         specs: tuple[ClusterSpec, ...] = (_from_flags(request, LIVE, needs_target=False),)
     else:
-        specs = _from_fleet(request, needs_target=False)
+        specs = _from_fleet(replace(request, target=LIVE), needs_target=False)
     specs = tuple(replace(spec, target=LiveTarget()) for spec in specs)
     check_live_targets(specs, request.connections)
     return specs
 
 
+def compared_clusters(request: Request, options: RunOptions) -> tuple[ClusterSpec, ...]:
+    """The clusters of a command that compares live clusters with what they should have, whatever their target is.
+    Without a fleet file and a source, the cluster that flags name or that kubectl uses. Raises InputError."""
+    if not names_clusters(request):
+        request = replace(request, source=LIVE)
+    specs = clusters_of(replace(request, target=LIVE), needs_target=False)
+    if not any(spec.wave is not None for spec in specs):
+        return specs
+    # What a cluster of a wave should have depends on what its own target had.
+    in_waves = clusters_of(request, needs_target=False, waves=options)
+    return tuple(replace(spec, target=LiveTarget()) for spec in in_waves)
+
+
 def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
     """The clusters that a command works on, as the repository has them at a revision."""
+    from osm_gitops.pipeline.against import fleet_at, spec_at  # noqa: PLC0415 - slow
+
     if request.source is not None:
         spec = _from_flags(request, request.source, needs_target=False)
         home = home_of(request, revision)
         return (_with_overlays(spec_at(replace(spec, overlays=()), revision, home), request, revision, home),)
     path = home_of(request, revision)
     trust = trust_of(request)
-    found = tuple(replace(spec, trust=trust) for spec in fleet_at(path, shown_path(path, request), revision, trust))
-    chosen = [spec for spec in found if _is_chosen(spec.name, request.clusters)]
+    fleet = fleet_at(path, shown_path(path, request), revision, trust)
+    found = (*(replace(spec, trust=trust) for spec in fleet.clusters), *_discovered(fleet, request, trust).clusters)
+    chosen = [spec for spec in found if _is_chosen(spec, request.clusters)]
     without_overlays = replace(request, overlays=())
     return tuple(
         _with_overlays(spec_at(_with_flags(spec, without_overlays), revision, path), request, revision, path)
@@ -93,6 +140,8 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
 
 def _with_overlays(spec: ClusterSpec, request: Request, revision: str, home: Path) -> ClusterSpec:
     """A cluster at a revision, with the overlays of flags as they are at that revision."""
+    from osm_gitops.pipeline.against import given_at  # noqa: PLC0415 - slow
+
     return replace(spec, overlays=(*spec.overlays, *given_at(overlays_of(request), revision, home, spec.trust)))
 
 
@@ -125,6 +174,12 @@ def trust_of(request: Request, paths: Iterable[Path] = ()) -> Trust:
     return distrust(given[0], given[1:])  # the tree of a run without a fleet file is the first that is named
 
 
+def fleet_of(request: Request) -> Fleet:
+    """The entries of the fleet file, without a look for the clusters of seeds. Raises InputError."""
+    path = _fleet_file(request)
+    return read_fleet(path, shown_path(path, request))
+
+
 def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:
     if needs_target and request.target is None:
         fix = f"Name the folder of the desired state, or {LIVE}; or write {FLEET_FILE}"
@@ -149,22 +204,48 @@ def overlays_of(request: Request) -> tuple[OverlayRef, ...]:
     return tuple(overlay_ref(request.base, text) for text in request.overlays)
 
 
-def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
+def _from_fleet(request: Request, *, needs_target: bool, waves: RunOptions | None = None) -> tuple[ClusterSpec, ...]:
     path = _fleet_file(request)
     shown = shown_path(path, request)
     trust = trust_of(request)
     trust.check(path, shown)
     file = TreeRef(path, shown)
-    found = tuple(replace(spec, trust=trust, fleet_file=file) for spec in read_fleet(path, shown))
-    known = ", ".join(spec.name for spec in found)
-    unknown = [glob for glob in request.clusters if not any(fnmatchcase(spec.name, glob) for spec in found)]
-    if unknown:
+    fleet = read_fleet(path, shown)
+    user_clusters = _discovered(fleet, request, trust)
+    discovered = (
+        spec if spec.is_seed else replace(spec, wave=wave_of(spec.name, fleet.waves)) for spec in user_clusters.clusters
+    )
+    found = (*(replace(spec, trust=trust) for spec in fleet.clusters), *discovered)
+    found = tuple(replace(spec, fleet_file=file) for spec in found)
+    names = [*(spec.name for spec in found if not spec.is_seed), *user_clusters.left_out]
+    known = some(names, _NAMED)
+    globs = (*request.clusters, *request.promote)
+    unknown = [glob for glob in globs if not any(fnmatchcase(name, glob) for name in names)]
+    if unknown and not any(spec.is_seed for spec in found):  # it may be a cluster of a seed that cannot be read
         raise InputError(
             Problem(Code.CLUSTER_NOT_FOUND, f'the fleet has no cluster "{glob}"', where=shown, fix=f"It has {known}")
             for glob in unknown
         )
-    specs = tuple(_with_flags(spec, request) for spec in found if _is_chosen(spec.name, request.clusters))
-    lacking = [spec.name for spec in specs if spec.target is None]
+    _say_left_out(user_clusters.left_out, request)
+    shard = Shard.parse(request.shard, f"--shard {request.shard}") if request.shard else None
+    chosen = tuple(
+        spec for spec in found if _is_chosen(spec, request.clusters) and (shard is None or shard.has(spec.name))
+    )
+    specs = tuple(_with_flags(spec, request) for spec in chosen)
+    if request.writes:
+        unwritten = {spec.name: why for spec in specs if (why := why_not_written(spec))}
+        _say_left_out(unwritten, request)
+        chosen, specs = (tuple(each for each in group if each.name not in unwritten) for group in (chosen, specs))
+    changed = _changed(chosen, specs, file, request) if request.changed_since else specs
+    if waves is not None and any(spec.wave is not None for spec in chosen):
+        promoted = _in_waves(Fleet(found, waves=fleet.waves), specs, request, waves)
+        # What waits has changed before the revision of --changed-since, and may be due now.
+        kept = {spec.name for spec in changed}
+        changed = tuple(each for each in promoted if each.name in kept or _moves(each))
+    if request.changed_since:
+        console.say(f"{len(changed)} of {many(len(specs), 'cluster')} changed since {request.changed_since}")
+    specs = changed
+    lacking = [spec.name for spec in specs if spec.target is None and not spec.problems]
     if needs_target and lacking:
         raise input_error(
             Code.NO_TARGET,
@@ -173,6 +254,53 @@ def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
             fix="Add to: {git: {path: …}} or to: cluster, or pass --to",
         )
     return specs
+
+
+def _discovered(fleet: Fleet, request: Request, trust: Trust) -> Discovery:
+    """The user clusters of the seeds of a fleet file. Seeds are not asked for clusters that the file names itself,
+    unless these may wait for others in waves."""
+    named = {spec.name for spec in fleet.clusters}
+    if request.clusters and named.issuperset(request.clusters) and not fleet.waves:
+        return Discovery((), {})
+    if fleet.kkp and request.worker.is_named:
+        what = "the fleet file has user clusters of KKP, each of which is one cluster"
+        raise input_error(Code.OPTIONS_CONFLICT, what, where="--worker-cluster-kubeconfig", fix="Leave it out")
+    return discover(fleet, request.connections, request.management, trust, allow_empty=request.allow_empty)
+
+
+def _say_left_out(clusters: Mapping[str, str], request: Request) -> None:
+    """Say once in a run why nothing is done for clusters."""
+    for name, why in clusters.items():
+        if any(fnmatchcase(name, glob) for glob in request.clusters or ("*",)) and name not in request.said:
+            request.said.add(name)
+            console.say(f"{name}: left out: {why}", cluster=name)
+
+
+def _changed(
+    entries: Sequence[ClusterSpec], specs: tuple[ClusterSpec, ...], fleet: TreeRef, request: Request
+) -> tuple[ClusterSpec, ...]:
+    """The clusters whose inputs differ from the revision of ``--changed-since``."""
+    from osm_gitops.pipeline.changed import changed_clusters  # noqa: PLC0415 - slow
+
+    return changed_clusters(entries, specs, fleet, request.changed_since, trust_of(request))
+
+
+def _in_waves(
+    fleet: Fleet, specs: tuple[ClusterSpec, ...], request: Request, options: RunOptions
+) -> tuple[ClusterSpec, ...]:
+    """The clusters with the shared inputs that their waves get. ``fleet`` has all clusters, also discovered ones."""
+    from osm_gitops.pipeline.promotion import PromotionScope, complete_history, promoted_clusters  # noqa: PLC0415 - slow
+
+    if request.clone is not None:
+        complete_history(request.clone, request.token)
+    globs = request.promote
+    promoted = frozenset(each.name for each in fleet.clusters if globs and _is_chosen(each, globs))
+    return promoted_clusters(fleet, specs, PromotionScope(lambda spec: _with_flags(spec, request), promoted), options)
+
+
+def _moves(spec: ClusterSpec) -> bool:
+    """Whether the run gives a cluster other shared inputs than it has."""
+    return spec.promotion is not None and spec.promotion.moves
 
 
 def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
@@ -187,7 +315,7 @@ def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
         settings=tuple(settings.values()),
         source=source,
         target=target,
-        management=request.management.over(spec.management),
+        management=spec.management if spec.kkp is not None else request.management.over(spec.management),
         worker_access=request.worker.over(spec.worker_access),
         overlays=(*spec.overlays, *overlays_of(request)),
     )
@@ -201,8 +329,10 @@ def one_name(request: Request, default: str) -> str:
     return next(iter(request.clusters), default)
 
 
-def _is_chosen(name: str, globs: Sequence[str]) -> bool:
-    return not globs or any(fnmatchcase(name, glob) for glob in globs)
+def _is_chosen(spec: ClusterSpec, globs: Sequence[str]) -> bool:
+    """Whether globs select a cluster. A seed that cannot be read may have any; an untrusted run reads none."""
+    seed = spec.is_seed and not spec.trust.untrusted
+    return not globs or seed or any(fnmatchcase(spec.name, glob) for glob in globs)
 
 
 def _given_target(request: Request) -> TargetSpec | LiveTarget | None:

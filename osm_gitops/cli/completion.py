@@ -75,9 +75,10 @@ def _trees(ctx: typer.Context, given: str | None, part: Callable[[SourceSpec], S
 def _clusters(ctx: typer.Context) -> tuple[ClusterSpec, ...]:
     from osm_gitops.config.fleet_file import find_fleet_file, read_fleet  # noqa: PLC0415 - slow
 
+    # The clusters of seeds are not known without a request.
     try:
         path = ctx.params.get("fleet") or find_fleet_file(Path.cwd())
-        return read_fleet(Path(path), "") if path else ()
+        return read_fleet(Path(path), "").clusters if path else ()
     except (OsmGitopsError, OSError):
         return ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -48,22 +48,41 @@ def with_config_repo(command: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(command)
     def called(request: Request, repo: str | None, ref: str | None, git_token_file: Path | None, **given: Any) -> int:
-        token = TokenFile(git_token_file) if git_token_file else None
-        with _opened(replace(request, token=token), repo, ref) as opened:
-            return command(opened, **given)
+        with opened(with_token(request, git_token_file), repo, ref) as ready:
+            return command(ready, **given)
 
-    own = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=None)
-        for name, annotation in (("repo", _Repo), ("ref", _Ref), ("git_token_file", _Token))
-    ]
-    signature = inspect.signature(command, eval_str=True)
-    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature.parameters.values()]
-    called.__signature__ = signature.replace(parameters=[*parameters, *own])  # type: ignore[attr-defined] # see options.py
+    add_options(called, command, REPO_OPTIONS)
     return called
 
 
+REPO_OPTIONS: Mapping[str, tuple[Any, Any]] = {
+    "repo": (_Repo, None),
+    "ref": (_Ref, None),
+    "git_token_file": (_Token, None),
+}
+"""Annotation and default of each option."""
+
+
+def add_options(
+    called: Callable[..., int], command: Callable[..., Any], options: Mapping[str, tuple[Any, Any]]
+) -> None:
+    """Give ``called`` the signature of ``command`` with more ``options``, which typer reads."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    signature = inspect.signature(command, eval_str=True)
+    parameters = [
+        *(parameter.replace(kind=keyword) for parameter in signature.parameters.values()),
+        *(inspect.Parameter(name, keyword, annotation=kind, default=given) for name, (kind, given) in options.items()),
+    ]
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined] # see options.py
+
+
+def with_token(request: Request, git_token_file: Path | None) -> Request:
+    return replace(request, token=TokenFile(git_token_file)) if git_token_file else request
+
+
 @contextmanager
-def _opened(request: Request, repo: str | None, ref: str | None) -> Iterator[Request]:
+def opened(request: Request, repo: str | None, ref: str | None) -> Iterator[Request]:
+    """The request in a clone of ``repo``, or without one as it is. Raises InputError and TargetError."""
     if repo is None:
         if ref is not None:
             raise input_error(Code.OPTIONS_CONFLICT, "has no effect without --repo", where="--ref", fix="Add --repo")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
+from shutil import get_terminal_size
 from time import monotonic
 from typing import Any, Final, Literal
 
@@ -23,6 +24,7 @@ Level = Literal["debug", "info", "warning", "error"]
 
 VARIABLE: Final = "OSM_GITOPS_LOG_FORMAT"
 _FLAG: Final = re.compile(r"--?log-format(?:=(.*))?", re.DOTALL)
+_WIDEST: Final = 120
 _OWN_KEYS: Final = ("cluster", "pool", "problem")
 
 
@@ -157,6 +159,10 @@ class Console:
             text = text.replace(folder, name)
         return text
 
+    def width(self) -> int | None:
+        """The columns of lines on stdout: those of the terminal, at most 120; ``None`` if it is not a terminal."""
+        return min(get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else None
+
     def colours(self) -> bool:
         """Whether to use colours: ``NO_COLOR`` takes precedence over ``FORCE_COLOR``, and that over the terminal."""
         if os.environ.get("NO_COLOR"):
@@ -199,6 +205,31 @@ class Progress:
             self._shown = now
             filled = "█" * (done * _BAR_WIDTH // total)
             console.draw_bar(f"{self._cluster} {filled:<{_BAR_WIDTH}} {done}/{total} {self._what}")
+
+
+class ClusterTally:
+    """Progress of a step over several clusters: on a terminal the last line, else a line every few seconds.
+
+    ``what`` is counted, such as ``clusters planned``.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._started = self._shown = monotonic()
+        self._bar = sys.stderr.isatty() and console.form is LogFormat.TEXT
+
+    def __call__(self, done: int, failed: int, total: int) -> None:
+        now = monotonic()
+        if total == 1 or now - self._shown < (_BAR_EVERY if self._bar else _LINE_EVERY):
+            return
+        self._shown = now
+        line = f"{done} of {total} {self._what}, {failed} failed, {total - done} left"
+        if not self._bar:
+            console.say(line, what=self._what, done=done, failed=failed, total=total, left=total - done)
+        elif done == total:
+            console.clear_bar()
+        elif now - self._started >= _BAR_AFTER:
+            console.draw_bar(line)
 
 
 console = Console()

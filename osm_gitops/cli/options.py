@@ -10,7 +10,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -54,9 +54,14 @@ class Form(Enum):
 class Request:
     """The values of the shared options; ``settings`` come from flags and the environment, by flag.
 
-    ``clusters`` and ``only`` are globs of names; empty ones select all. ``untrusted``: run nothing and connect to no
-    server that the tree names, and read no file outside of it. Relative paths start at ``base``. ``clone`` is the clone
-    of ``--repo``, which then is the ``base``. ``connections`` are closed when the command ends.
+    ``clusters`` and ``only`` are globs of names; empty ones select all. ``changed_since`` is a git revision, or empty.
+    ``shard`` is the index and the number of shards, or empty.
+    ``promote`` are globs of clusters that do not wait for other waves.
+    ``untrusted``: run nothing and connect to no server that the tree names, and read no file outside of it. Relative
+    paths start at ``base``. ``clone`` is the clone of ``--repo``, which then is the ``base``. ``connections`` are
+    closed when the command ends. ``allow_empty``: a seed of KKP may have none of the clusters that are meant.
+    ``writes``: clusters of KKP that must not be written are left out. ``said`` are clusters of which the user was told
+    that nothing is done for them. ``watched`` are all clusters of a loop, of which this run may work on some.
     """
 
     source: str | None
@@ -75,6 +80,13 @@ class Request:
     clone: Clone | None = None
     token: TokenFile | None = None
     untrusted: bool = False
+    changed_since: str = ""
+    shard: str = ""
+    allow_empty: bool = True
+    writes: bool = False
+    said: set[str] = field(default_factory=set)
+    promote: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -151,6 +163,37 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         ),
         None,
     ),
+    "changed_since": (
+        _work(
+            str,
+            "--changed-since",
+            "Work only on clusters of the fleet file whose inputs differ from this git revision.",
+            metavar="REV",
+            show_default=False,
+        ),
+        "",
+    ),
+    "shard": (
+        _work(
+            str,
+            "--shard",
+            "Work only on the clusters of one shard: runs with 0/4, 1/4, 2/4 and 3/4 do the whole fleet.",
+            metavar="INDEX/COUNT",
+            show_default=False,
+        ),
+        "",
+    ),
+    "promote": (
+        _work(
+            list[str] | None,
+            "--promote",
+            "Give clusters whose name matches the newest profiles, overlays and settings now, whatever waves they wait "
+            "for. May be repeated.",
+            metavar="NAME|GLOB",
+            autocompletion=complete_cluster,
+        ),
+        None,
+    ),
     "only": (
         _work(
             list[str] | None,
@@ -223,6 +266,11 @@ def with_request(command: Callable[..., int]) -> Callable[..., int]:
     return _with_options(command, tuple(_SHARED), SETTINGS)
 
 
+def with_newest(command: Callable[..., int]) -> Callable[..., int]:
+    """Like :func:`with_request`, without ``--promote``: for a command that knows no waves."""
+    return _with_options(command, tuple(name for name in _SHARED if name != "promote"), SETTINGS)
+
+
 def with_sources(command: Callable[..., int]) -> Callable[..., int]:
     """Like :func:`with_request`, without target and pools, and only with the settings that select profiles."""
     settings = tuple(setting for setting in SETTINGS if setting.flag in _OF_PROFILES)
@@ -234,9 +282,12 @@ def with_all_pools(command: Callable[..., int]) -> Callable[..., int]:
     return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays", "untrusted"), SETTINGS)
 
 
+_NOT_LIVE = frozenset({"target", "untrusted", "changed_since", "promote"})
+
+
 def with_live(command: Callable[..., int]) -> Callable[..., int]:
     """Like :func:`with_request`, without target and ``--untrusted``."""
-    return _with_options(command, tuple(name for name in _SHARED if name not in {"target", "untrusted"}), SETTINGS)
+    return _with_options(command, tuple(name for name in _SHARED if name not in _NOT_LIVE), SETTINGS)
 
 
 def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
@@ -253,7 +304,17 @@ def with_settings(command: Callable[..., int]) -> Callable[..., int]:
 def with_live_clusters(command: Callable[..., int]) -> Callable[..., int]:
     """Like :func:`with_request`, without source and target. With all settings, so that all runs for a cluster can have
     the same."""
-    return _with_options(command, ("cluster", "fleet", "only", "overlays", "verbose"), SETTINGS)
+    return _with_options(command, ("cluster", "fleet", "shard", "only", "overlays", "verbose"), SETTINGS)
+
+
+def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
+    """Only the fleet file."""
+    return _with_options(command, ("fleet", "verbose"), ())
+
+
+def with_named_clusters(command: Callable[..., int]) -> Callable[..., int]:
+    """Like :func:`with_live_clusters`, for all pools of clusters that arguments name."""
+    return _with_options(command, ("fleet", "overlays", "verbose"), SETTINGS)
 
 
 def with_whole_cluster(command: Callable[..., int]) -> Callable[..., int]:
@@ -285,7 +346,7 @@ def _with_options(
         if refused and taken["untrusted"]:
             refuse_untrusted(name)
         taken["clusters"] = taken.pop("cluster")
-        taken |= {each: tuple(taken[each] or ()) for each in ("clusters", "only", "overlays")}
+        taken |= {each: tuple(taken[each] or ()) for each in ("clusters", "only", "overlays", "promote")}
         named = [given.pop(_python_name(flag)) or "" for flag in _CONNECTION]
         raw = {setting.flag: given.pop(_python_name(setting.flag)) for setting in settings}
         found = {

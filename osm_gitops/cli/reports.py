@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import option
 from osm_gitops.errors import Code, InputError, Problem, input_error
-from osm_gitops.pipeline.options import Outcome
-from osm_gitops.report.html import Page, format_html
-from osm_gitops.report.json_report import plan_json
-from osm_gitops.report.markdown import LEAST_LENGTH, Markdown, format_markdown
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.text import Style, format_plan
+
+if TYPE_CHECKING:
+    from osm_gitops.model.plan import View
+    from osm_gitops.pipeline.options import Outcome
+    from osm_gitops.report.text import Style
+
+LEAST_LENGTH: Final = 2_000
+"""The least length of a cut report, in bytes: head, counts and the note that it was cut have room."""
 
 
 class Format(Enum):
@@ -94,14 +97,30 @@ class Reports:
         if problems:
             raise InputError(problems)
 
+    @property
+    def views(self) -> tuple[View, ...]:
+        """What the reports show of a plan."""
+        from osm_gitops.model.plan import View  # noqa: PLC0415 - slow
+
+        forms = (self.form, *(_ENDINGS[path.suffix] for path in self.files))
+        every = (
+            View(whole=self.verbose, together=form is not Format.JSON, hide_secret_files=self.untrusted)
+            for form in forms
+        )
+        return tuple(dict.fromkeys(every))
+
     def save(self, outcome: Outcome) -> None:
         """Write the files."""
+        from osm_gitops.report.text import Style  # noqa: PLC0415 - slow
+
         for path in self.files:
             style = Style(verbose=self.verbose, hide_secret_files=self.untrusted)
             _write(path, self._pieces(outcome, _ENDINGS[path.suffix], style, None))
 
     def show(self, outcome: Outcome) -> None:
         """Print the plan on stdout."""
+        from osm_gitops.report.text import Style  # noqa: PLC0415 - slow
+
         # If no cluster could be planned, there are only problems, on stderr.
         if self.form is not Format.TEXT or outcome.plan.clusters:
             style = Style(color=console.colours(), verbose=self.verbose, hide_secret_files=self.untrusted)
@@ -111,8 +130,12 @@ class Reports:
     def _pieces(self, outcome: Outcome, form: Format, style: Style, max_length: int | None) -> Iterable[str]:
         match form:
             case Format.JSON:
+                from osm_gitops.report.json_report import plan_json  # noqa: PLC0415 - slow
+
                 return [plan_json(outcome.plan, whole=self.verbose, hide_secret_files=self.untrusted)]
             case Format.MARKDOWN:
+                from osm_gitops.report.markdown import Markdown, format_markdown  # noqa: PLC0415 - slow
+
                 markdown = Markdown(
                     command=self.command,
                     verbose=self.verbose,
@@ -122,28 +145,31 @@ class Reports:
                 )
                 return format_markdown(outcome.plan, markdown, outcome.problems)
             case Format.HTML:
+                from osm_gitops.report.html import Page, format_html  # noqa: PLC0415 - slow
+
                 page = Page(
                     command=self.command,
                     verbose=self.verbose,
                     hide_secret_files=self.untrusted,
                     version=__version__,
-                    made=_timestamp(),
+                    made=f"{page_time():%Y-%m-%d %H:%M} UTC",
                 )
                 return format_html(outcome.plan, page, outcome.problems)
             case Format.TEXT:
+                from osm_gitops.report.text import format_plan  # noqa: PLC0415 - slow
+
                 return [format_plan(outcome.plan, style)]
 
 
-def _timestamp() -> str:
-    """The time for a page, in UTC. ``SOURCE_DATE_EPOCH`` sets it for reproducible pages."""
+def page_time() -> datetime:
+    """The time of a page, in UTC. ``SOURCE_DATE_EPOCH`` sets it for reproducible pages."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     try:
-        at = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+        return datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     except (ValueError, OverflowError, OSError) as fault:
         raise input_error(
             Code.INVALID_OPTION, "is not a time in seconds since 1970", where="SOURCE_DATE_EPOCH"
         ) from fault
-    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def show_problems(outcome: Outcome) -> None:

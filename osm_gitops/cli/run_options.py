@@ -6,21 +6,25 @@ import os
 import sys
 from dataclasses import replace
 from datetime import timedelta
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-from osm_gitops.cli.console import Progress, console
-from osm_gitops.cli.options import Request, option
+from osm_gitops.bounded.files import SMALL, read_file
+from osm_gitops.cli.console import ClusterTally, Progress, console
+from osm_gitops.cli.options import WORK_PANEL, Request, option
 from osm_gitops.errors import Code, Problem, input_error
+from osm_gitops.forge.place import ForgeKind
+from osm_gitops.forge.token import ForgeToken
 from osm_gitops.gocompat.duration import parse_duration
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.model.live import WriteOptions
 from osm_gitops.model.plan import Plan
 from osm_gitops.pipeline.metrics import MetricSinks
-from osm_gitops.pipeline.options import GitOptions, LiveOptions, RunOptions
-from osm_gitops.plan.compare import PlanOptions
-from osm_gitops.plan.guards import Limits, parse_max_delete
-from osm_gitops.report.outline import many
+from osm_gitops.pipeline.notifying import Notifier
+from osm_gitops.pipeline.options import ForgeOptions, GitOptions, LiveOptions, RunOptions
+from osm_gitops.plan.guards import Limits, PlanOptions, parse_max_delete
+from osm_gitops.report.visible import many
 from osm_gitops.sops.keys import KeySearch
 
 _GUARDS = "Guards"
@@ -109,6 +113,7 @@ def run_options(
         note=console.note,
         tell=console.say,
         advance=Progress,
+        tally=ClusterTally,
         only=request.only,
         plan=PlanOptions(limits=limits),
         plaintext_secrets=plaintext_secrets,
@@ -116,6 +121,42 @@ def run_options(
         connections=request.connections,
         git=replace(git or GitOptions(), token=request.token, clone=request.clone),
     )
+
+
+Jobs = Annotated[
+    int | None,
+    option(
+        "--jobs",
+        "Number of clusters to work on at the same time. Without it, as many as the machine has cores, if there are "
+        "enough clusters.",
+        metavar="N",
+        min=1,
+        max=64,
+        panel=WORK_PANEL,
+        show_default=False,
+    ),
+]
+ClusterTimeout = Annotated[
+    str,
+    option(
+        "--cluster-timeout",
+        "Give up a cluster whose reading and planning takes longer, and go on with the others. Nothing is written "
+        "for it.",
+        metavar="DURATION",
+        panel=WORK_PANEL,
+        show_default=False,
+    ),
+]
+
+
+def side_by_side(options: RunOptions, jobs: int | None, cluster_timeout: str) -> RunOptions:
+    """The options with how clusters are planned side by side; raises InputError."""
+    flag = "--cluster-timeout"
+    timeout = duration(cluster_timeout, flag) if cluster_timeout else None
+    if timeout is not None and timeout < timedelta(seconds=1):
+        what = f'"{cluster_timeout}" is less than a second'
+        raise input_error(Code.INVALID_OPTION, what, where=flag, fix='Write for example "5m"')
+    return replace(options, jobs=jobs, cluster_timeout=timeout)
 
 
 _LIVE_PANEL = "Writing to clusters"
@@ -177,14 +218,14 @@ DEFAULT_CONCURRENCY = 8
 def live_options(settle: str, lock_timeout: str, write: WriteOptions, *, beside_osm: bool = False) -> LiveOptions:
     """How a run writes to clusters; raises InputError."""
     return LiveOptions(
-        settle=_duration(settle, "--settle"),
-        lock_timeout=_duration(lock_timeout, "--lock-timeout"),
+        settle=duration(settle, "--settle"),
+        lock_timeout=duration(lock_timeout, "--lock-timeout"),
         write=write,
         beside_osm=beside_osm,
     )
 
 
-def _duration(text: str, flag: str) -> timedelta:
+def duration(text: str, flag: str) -> timedelta:
     """A duration in Go's format (``90s``, ``1m30s``); raises InputError."""
     try:
         nanoseconds = parse_duration(text)
@@ -196,6 +237,42 @@ def _duration(text: str, flag: str) -> timedelta:
         )
     return timedelta(microseconds=nanoseconds / 1000)
 
+
+_WATCH_PANEL = "Runs that go on"
+
+WatchFlag = Annotated[
+    bool,
+    option(
+        "--watch",
+        "Do not end: run again when something has changed that runs depend on, and each --interval.",
+        panel=_WATCH_PANEL,
+    ),
+]
+QuietTime = Annotated[
+    str,
+    option(
+        "--quiet-time",
+        "How long no other change may come before a run starts; at most ten times as long after the first one.",
+        metavar="DURATION",
+        panel=_WATCH_PANEL,
+    ),
+]
+Poll = Annotated[
+    str,
+    option("--poll", "How often to ask for new commits in --repo.", metavar="DURATION", panel=_WATCH_PANEL),
+]
+AliveFile = Annotated[
+    Path | None,
+    option(
+        "--alive-file",
+        "Touch this file at least every minute, except during a run. For the probes of a pod.",
+        metavar="FILE",
+        panel=_WATCH_PANEL,
+        show_default=False,
+    ),
+]
+DEFAULT_QUIET_TIME = "300ms"
+DEFAULT_POLL = "30s"
 
 _METRICS_PANEL = "Metrics"
 
@@ -221,13 +298,103 @@ PushgatewayAddress = Annotated[
 ]
 
 
-def metric_sinks(file: Path | None, address: str | None) -> MetricSinks:
-    """Where to write metrics; raises InputError before the run starts."""
+def metric_sinks(file: Path | None, address: str | None, fleet: tuple[str, ...] = ()) -> MetricSinks:
+    """Where to write metrics; raises InputError before the run starts. The file keeps those of the clusters of
+    ``fleet``."""
     if not address:
-        return MetricSinks(file)
+        return MetricSinks(file, fleet=fleet)
     from osm_gitops.kube.pushgateway import Pushgateway  # noqa: PLC0415 - slow
 
-    return MetricSinks(file, Pushgateway.at(address), os.environ)
+    return MetricSinks(file, Pushgateway.at(address), os.environ, fleet)
+
+
+_NOTIFY_PANEL = "Notifications"
+
+
+class NoticeFormat(Enum):
+    JSON = "json"
+    SLACK = "slack"
+
+
+NotifyUrlFile = Annotated[
+    Path | None,
+    option(
+        "--notify-url-file",
+        "File with the address of a webhook for changes and new errors. Without it, OSM_GITOPS_NOTIFY_URL.",
+        metavar="FILE",
+        panel=_NOTIFY_PANEL,
+        show_default=False,
+    ),
+]
+NotifyFormat = Annotated[NoticeFormat, option("--notify-format", "Format of its messages.", panel=_NOTIFY_PANEL)]
+
+
+def notifier(url_file: Path | None, form: NoticeFormat, metrics_file: Path | None) -> Notifier:
+    """The webhook of a run; raises InputError before the run starts. Its address is in no option, since it is a
+    secret."""
+    variable = "OSM_GITOPS_NOTIFY_URL"
+    address = os.environ.get(variable, "").strip()
+    where = variable if url_file is None else "--notify-url-file"
+    if url_file is not None:
+        try:
+            address = read_file(url_file, SMALL).decode("utf-8", "replace").partition("\n")[0].strip()
+        except OSError as fault:
+            what = f"cannot be read: {fault.strerror}"
+            raise input_error(Code.FILE_UNREADABLE, what, where=f"{where} {url_file}") from fault
+    elif not address:
+        return Notifier()
+    from osm_gitops.kube.webhook import Webhook  # noqa: PLC0415 - slow
+    from osm_gitops.report.notices import json_payload, slack_payload  # noqa: PLC0415 - slow
+
+    payload = slack_payload if form is NoticeFormat.SLACK else json_payload
+    return Notifier(Webhook.at(address, where), payload, metrics_file, dict(os.environ))
+
+
+_FORGE_PANEL = "Pull requests"
+
+KeepPullRequest = Annotated[
+    bool | None,
+    option(
+        "--pull-request/--no-pull-request",
+        "Push to a branch and keep one pull request for it, or not. Without it, as the fleet file says.",
+        panel=_FORGE_PANEL,
+        show_default=False,
+    ),
+]
+ForgeName = Annotated[
+    ForgeKind | None,
+    option(
+        "--forge",
+        "What the repository is at. Without it, as the name of its host says.",
+        panel=_FORGE_PANEL,
+        show_default=False,
+    ),
+]
+ForgeAddress = Annotated[
+    str,
+    option(
+        "--forge-api",
+        "Address of the forge's API, if it is not the usual one of the repository's host.",
+        metavar="URL",
+        panel=_FORGE_PANEL,
+        show_default=False,
+    ),
+]
+ForgeTokenFile = Annotated[
+    Path | None,
+    option(
+        "--forge-token-file",
+        "File with a token for the forge's API. Without it, OSM_GITOPS_FORGE_TOKEN, or the token for git.",
+        metavar="FILE",
+        panel=_FORGE_PANEL,
+        show_default=False,
+    ),
+]
+
+
+def forge_options(request: Request, kind: ForgeKind | None, api: str, token_file: Path | None) -> ForgeOptions:
+    """The forge of a run's pull requests."""
+    return ForgeOptions(kind=kind, api=api, token=ForgeToken(token_file, dict(os.environ), request.token))
 
 
 Yes = Annotated[bool, option("--yes,-y", "Do not ask for confirmation. Required where stdin is not a terminal.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -18,9 +18,11 @@ from osm_gitops.config.settings import RawSetting
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.model.objects import Json
-from osm_gitops.pipeline.options import Outcome
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.saved_plan import SavedPlan, read_saved_plan, saved_plan
+
+if TYPE_CHECKING:
+    from osm_gitops.pipeline.options import Outcome
+    from osm_gitops.report.saved_plan import SavedPlan
 
 Out = Annotated[
     Path | None,
@@ -38,8 +40,10 @@ _PLACES: Final = {
     "profiles-from": "profiles_from",
     "to": "target",
     "fleet": "fleet",
+    "changed-since": "changed_since",
+    "shard": "shard",
 }
-_REPEATED: Final = {"cluster": "clusters", "only": "only", "overlay": "overlays"}
+_REPEATED: Final = {"cluster": "clusters", "only": "only", "overlay": "overlays", "promote": "promote"}
 _MANAGEMENT: Final = {"kubeconfig": "kubeconfig", "context": "context"}
 _WORKER: Final = {"worker-cluster-kubeconfig": "kubeconfig", "worker-context": "context"}
 
@@ -62,6 +66,8 @@ def options_of(request: Request) -> dict[str, Json]:
 
 def save_plan(path: Path, outcome: Outcome, request: Request) -> None:
     """Write a plan into a file, unless a cluster could not be planned. Raises InputError."""
+    from osm_gitops.report.saved_plan import saved_plan  # noqa: PLC0415 - slow
+
     if outcome.problems:
         console.say(f"{path} is not written, because the plan is incomplete.")
         return
@@ -75,6 +81,8 @@ def save_plan(path: Path, outcome: Outcome, request: Request) -> None:
 
 def open_plan(path: Path) -> SavedPlan:
     """A saved plan; raises InputError."""
+    from osm_gitops.report.saved_plan import read_saved_plan  # noqa: PLC0415 - slow
+
     try:
         return read_saved_plan(read_file(path, LARGE), str(path))
     except OSError as failure:
@@ -97,6 +105,9 @@ def as_asked(request: Request, options: Mapping[str, Json], where: str) -> Reque
         fleet=request.fleet or fleet,
         only=request.only or lists.get("only", ()),
         overlays=request.overlays or lists.get("overlays", ()),
+        promote=request.promote or lists.get("promote", ()),
+        changed_since=request.changed_since or texts.get("changed-since", ""),
+        shard=request.shard or texts.get("shard", ""),
         settings=_settings(request, options, where),
         management=_access(request.management, _MANAGEMENT, texts),
         worker=_access(request.worker, _WORKER, texts),

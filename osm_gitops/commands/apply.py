@@ -1,29 +1,30 @@
 """Write the desired state: commit it, or apply it to clusters.
 
-Makes one commit per cluster in git, and none without changes. Shows the plan first and asks for
-confirmation, except with --yes or a saved plan; if stdin is not a terminal, one of the two is
-required. Changes only what osm-gitops owns. A pool that cannot be rendered keeps what it has.
+Makes one commit per cluster in git, or one per run (to.git.commit in the fleet file), and none
+without changes. Shows the plan first and asks for confirmation, except with --yes or a saved plan;
+if stdin is not a terminal, one of the two is required. Changes only what osm-gitops owns. A pool
+that cannot be rendered keeps what it has.
 
 Examples:
   osm-gitops apply                              # plan, ask, commit
   osm-gitops apply --yes --push                 # in a pipeline: commit and push
-  osm-gitops apply --yes --push --branch osm-gitops/update  # for a pull request
+  osm-gitops apply --yes --pull-request --forge-token-file /run/forge/token
   osm-gitops apply --yes --repo https://git.example.com/nodes.git --git-token-file /run/git/token
   osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
   osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
   osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
+  osm-gitops apply --from cluster --to cluster --yes --watch   # within seconds, as it did
   osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
 from osm_gitops import __version__
-from osm_gitops.cli.clusters import clusters_of
-from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_request
 from osm_gitops.cli.reports import ReportFiles, Reports, show_problems
@@ -35,13 +36,22 @@ from osm_gitops.cli.run_options import (
     AgeRecipients,
     AllowEmpty,
     BesideOsm,
+    ClusterTimeout,
     Concurrency,
     Finalizers,
     ForceConflicts,
+    ForgeAddress,
+    ForgeName,
+    ForgeTokenFile,
+    Jobs,
+    KeepPullRequest,
     LockTimeout,
     MaxChangedPools,
     MaxDelete,
     MetricsFile,
+    NoticeFormat,
+    NotifyFormat,
+    NotifyUrlFile,
     Nudge,
     PlaintextSecrets,
     PushgatewayAddress,
@@ -51,23 +61,26 @@ from osm_gitops.cli.run_options import (
     Yes,
     ask,
     forbidden_warnings,
+    forge_options,
     limits,
     live_options,
     metric_sinks,
+    notifier,
     require_answer,
     run_options,
+    side_by_side,
 )
 from osm_gitops.cli.saved import PlanFile, as_asked, open_plan
+from osm_gitops.cli.watching import CommandResult, with_watch
 from osm_gitops.errors import Code, UnsafePlanError, input_error
 from osm_gitops.model.live import Delivery, WriteOptions
 from osm_gitops.model.plan import Plan
 from osm_gitops.pipeline.options import GitOptions, Outcome
-from osm_gitops.report.outline import left_lines, many
-from osm_gitops.report.saved_plan import refuse_stale
+from osm_gitops.report.visible import many
 
 
 @with_request
-@with_config_repo
+@with_watch(refreshes=False)
 def apply(
     request: Request,
     plan_file: PlanFile = None,
@@ -80,10 +93,15 @@ def apply(
         str,
         option(
             "--branch",
-            "Commit to this branch, for a pull request. The branch that is checked out does not change.",
+            "Commit to this branch, for a pull request; {cluster} in it is the name of the cluster. The branch that is "
+            "checked out does not change.",
             metavar="NAME",
         ),
     ] = "",
+    pull_request: KeepPullRequest = None,
+    forge: ForgeName = None,
+    forge_api: ForgeAddress = "",
+    forge_token_file: ForgeTokenFile = None,
     sign: Annotated[
         bool | None,
         option(
@@ -95,6 +113,8 @@ def apply(
     report: ReportFiles = None,
     metrics_file: MetricsFile = None,
     pushgateway: PushgatewayAddress = None,
+    notify_url_file: NotifyUrlFile = None,
+    notify_format: NotifyFormat = NoticeFormat.JSON,
     settle: Settle = DEFAULT_SETTLE,
     lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
@@ -109,25 +129,39 @@ def apply(
     max_changed_pools: MaxChangedPools = None,
     strict: Strict = False,
     require_clean: RequireClean = False,
-) -> int:
+    jobs: Jobs = None,
+    cluster_timeout: ClusterTimeout = "",
+) -> CommandResult:
+    from osm_gitops.cli.clusters import clusters_of, pinned  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - slow
+    from osm_gitops.report.saved_plan import refuse_stale  # noqa: PLC0415 - slow
 
     confirmed = yes or plan_file is not None
     require_answer("apply", confirmed=confirmed, otherwise="apply a plan that plan --out has saved")
     reports = Reports(command="apply", verbose=request.verbose, files=tuple(report or ()))
     reports.check()
-    metrics = metric_sinks(metrics_file, pushgateway)
+    metrics = metric_sinks(metrics_file, pushgateway, request.watched)
+    hook = notifier(notify_url_file, notify_format, metrics_file)
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty, require_clean=require_clean)
-    _refuse_lost_commits(request, push)
+    _refuse_unpushed(request, push, pull_request=pull_request)
     saved = open_plan(plan_file) if plan_file is not None else None
     if saved is not None:
         request = as_asked(request, saved.options, str(plan_file))
-    git = GitOptions(push=push, sign=sign, own_branch=branch)
+    request = replace(pinned(request), allow_empty=allow_empty, writes=True)
+    git = GitOptions(
+        push=push,
+        pull_request=pull_request,
+        forge=forge_options(request, forge, forge_api, forge_token_file),
+        sign=sign,
+        own_branch=branch,
+    )
     write = WriteOptions(concurrency=concurrency, force_conflicts=force_conflicts, finalizers=finalizers, nudge=nudge)
     as_shown = saved is not None or not yes
     live = replace(live_options(settle, lock_timeout, write, beside_osm=beside_osm), as_shown=as_shown)
     options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, git=git)
-    options = replace(options, live=live)
+    options = replace(
+        side_by_side(options, jobs, cluster_timeout), live=live, views=reports.views, saved=saved is not None
+    )
 
     declined = False
 
@@ -145,9 +179,8 @@ def apply(
         declined = not ask("Apply this plan?")
         return not declined
 
-    outcome = apply_clusters(partial(clusters_of, request, needs_target=True), options, confirm)
-    for cluster, commit in outcome.commits.items():
-        console.say(f"{cluster}: committed {commit[:12]}", cluster=cluster, commit=commit)
+    outcome = apply_clusters(partial(clusters_of, request, needs_target=True, waves=options), options, confirm)
+    _show_commits(outcome.commits)
     for cluster, delivery in outcome.deliveries.items():
         if not delivery.commit:
             _show_delivery(cluster, delivery)
@@ -159,11 +192,25 @@ def apply(
         console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
     show_problems(outcome)
     reports.save(outcome)
-    console.problems(metrics.publish(outcome.measured), label="Warning")
-    return 1 if declined or outcome.failed else 0
+    unsent = (*hook.notify(outcome.measured), *metrics.publish(outcome.measured))
+    console.problems(unsent, label="Warning")
+    return CommandResult(1 if declined or outcome.failed else 0, outcome)
+
+
+def _show_commits(commits: Mapping[str, str]) -> None:
+    together: dict[str, list[str]] = {}
+    for cluster, commit in commits.items():
+        together.setdefault(commit, []).append(cluster)
+    for commit, clusters in together.items():
+        if len(clusters) == 1:
+            console.say(f"{clusters[0]}: committed {commit[:12]}", cluster=clusters[0], commit=commit)
+        else:
+            console.say(f"{len(clusters)} clusters: committed {commit[:12]}", clusters=clusters, commit=commit)
 
 
 def _show_delivery(cluster: str, delivery: Delivery) -> None:
+    from osm_gitops.report.outline import left_lines  # noqa: PLC0415 - slow
+
     pools = len([pool for pool in delivery.written if pool])
     # Profiles, and objects of pools that no longer exist.
     others = ["objects of no pool"] if None in delivery.written else []
@@ -176,7 +223,14 @@ def _show_delivery(cluster: str, delivery: Delivery) -> None:
         console.say(f"{cluster}: left for now: {line}", cluster=cluster)
 
 
-def _refuse_lost_commits(request: Request, push: bool | None) -> None:
+def _refuse_unpushed(request: Request, push: bool | None, *, pull_request: bool | None) -> None:
+    if pull_request and push is False:
+        raise input_error(
+            Code.OPTIONS_CONFLICT,
+            "a pull request needs a branch that is pushed",
+            where="--no-push",
+            fix="Leave it out, or use --no-pull-request",
+        )
     if request.clone is not None and push is False:
         raise input_error(
             Code.OPTIONS_CONFLICT,

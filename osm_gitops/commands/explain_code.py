@@ -25,7 +25,8 @@ import typer
 
 import osm_gitops
 from osm_gitops.cli.console import console
-from osm_gitops.commands.validate.linter import PREFIX, all_rules
+from osm_gitops.commands.validate.linter import all_rules
+from osm_gitops.commands.validate.suppressions import PREFIX
 from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.lint.external.shell import SHELLCHECK
 from osm_gitops.model.finding import Rule

@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from osm_gitops.cli.clusters import clusters_at, clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.options import Request, option, with_request
 from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_problems
@@ -28,6 +27,8 @@ from osm_gitops.cli.run_options import (
     DEFAULT_MAX_DELETE,
     AgeRecipients,
     AllowEmpty,
+    ClusterTimeout,
+    Jobs,
     MaxChangedPools,
     MaxDelete,
     PlaintextSecrets,
@@ -36,10 +37,10 @@ from osm_gitops.cli.run_options import (
     forbidden_warnings,
     limits,
     run_options,
+    side_by_side,
 )
 from osm_gitops.cli.saved import Out, save_plan
 from osm_gitops.errors import Code, input_error
-from osm_gitops.pipeline.against import plan_against
 
 
 @with_request
@@ -75,7 +76,11 @@ def plan(
     max_changed_pools: MaxChangedPools = None,
     strict: Strict = False,
     require_clean: RequireClean = False,
+    jobs: Jobs = None,
+    cluster_timeout: ClusterTimeout = "",
 ) -> int:
+    from osm_gitops.cli.clusters import clusters_at, clusters_of, pinned  # noqa: PLC0415 - slow
+    from osm_gitops.pipeline.against import plan_against  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.run import plan_clusters  # noqa: PLC0415 - slow
 
     if without_keys:  # a reader without keys reviews changes of others
@@ -108,7 +113,9 @@ def plan(
     options = run_options(
         request, guards, age_recipients, plaintext_secrets=plaintext_secrets, without_keys=without_keys
     )
-    clusters = clusters_of(request, needs_target=not against)
+    options = replace(side_by_side(options, jobs, cluster_timeout), views=reports.views, saved=out is not None)
+    request = replace(pinned(request), allow_empty=allow_empty)
+    clusters = clusters_of(request, needs_target=not against, waves=None if against else options)
     if against:
         outcome = plan_against(clusters, clusters_at(request, against), against, options)
     else:

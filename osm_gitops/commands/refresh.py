@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from osm_gitops.cli.clusters import live_clusters_of
-from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_live_clusters
 from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_problems
@@ -26,49 +24,64 @@ from osm_gitops.cli.run_options import (
     DEFAULT_LOCK_TIMEOUT,
     DEFAULT_SETTLE,
     BesideOsm,
+    ClusterTimeout,
     Concurrency,
     Finalizers,
+    Jobs,
     LockTimeout,
     MetricsFile,
+    NoticeFormat,
+    NotifyFormat,
+    NotifyUrlFile,
     Nudge,
     PushgatewayAddress,
     Settle,
     live_options,
     metric_sinks,
+    notifier,
     run_options,
+    side_by_side,
 )
+from osm_gitops.cli.watching import CommandResult, with_watch
 from osm_gitops.model.live import WriteOptions
 from osm_gitops.plan.guards import Limits
 
 
 @with_live_clusters
-@with_config_repo
+@with_watch(refreshes=True)
 def refresh(
     request: Request,
     output: Output = Format.TEXT,
     report: ReportFiles = None,
     metrics_file: MetricsFile = None,
     pushgateway: PushgatewayAddress = None,
+    notify_url_file: NotifyUrlFile = None,
+    notify_format: NotifyFormat = NoticeFormat.JSON,
     settle: Settle = DEFAULT_SETTLE,
     lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
     finalizers: Finalizers = True,
     nudge: Nudge = True,
     beside_osm: BesideOsm = False,
-) -> int:
+    jobs: Jobs = None,
+    cluster_timeout: ClusterTimeout = "",
+) -> CommandResult:
+    from osm_gitops.cli.clusters import live_clusters_of  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.refresh import refresh_clusters  # noqa: PLC0415 - slow
 
     reports = Reports(command="refresh", form=output, verbose=request.verbose, files=tuple(report or ()))
     reports.check()
-    metrics = metric_sinks(metrics_file, pushgateway)
+    metrics = metric_sinks(metrics_file, pushgateway, request.watched)
+    hook = notifier(notify_url_file, notify_format, metrics_file)
     write = WriteOptions(concurrency=concurrency, finalizers=finalizers, nudge=nudge)
     live = live_options(settle, lock_timeout, write, beside_osm=beside_osm)
-    options = replace(run_options(request, Limits(), None), live=live)
-    outcome = refresh_clusters(live_clusters_of(request), options)
+    options = side_by_side(replace(run_options(request, Limits(), None), live=live), jobs, cluster_timeout)
+    outcome = refresh_clusters(live_clusters_of(replace(request, writes=True)), options)
     reports.show(outcome)
     show_problems(outcome)
     reports.save(outcome)
-    console.problems(metrics.publish(outcome.measured), label="Warning")
+    unsent = (*hook.notify(outcome.measured), *metrics.publish(outcome.measured))
+    console.problems(unsent, label="Warning")
     for remark in outcome.remarks:
         console.say(remark)
-    return 1 if outcome.failed else 0
+    return CommandResult(1 if outcome.failed else 0, outcome)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from osm_gitops.cli.clusters import clusters_of, trust_of
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.options import Request, with_newest
 from osm_gitops.cli.run_options import AgeRecipients, PlaintextSecrets, run_options
 from osm_gitops.config.spec import LIVE
 from osm_gitops.errors import Code, OsmGitopsError, Problem, input_error
@@ -36,7 +36,7 @@ from osm_gitops.targets.folder import is_kept_by_git, refuse_plaintext, render_t
 _STDOUT = "-"
 
 
-@with_request
+@with_newest
 def render(request: Request, age_recipients: AgeRecipients = None, plaintext_secrets: PlaintextSecrets = False) -> int:
     if request.target is None:
         raise input_error(Code.MISSING_ARGUMENT, "render needs --to", fix="Name an empty folder, or - for stdout")

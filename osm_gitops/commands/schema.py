@@ -38,6 +38,8 @@ class Described(Enum):
     DOWNLOADS = "downloads"
     FINDINGS = "findings"
     STATUS = "status"
+    ROLLOUT = "rollout"
+    REPORT = "report"
     CHECKUP = "checkup"
     PROFILES = "profiles"
     PROFILE_DIFF = "profile-diff"
@@ -62,6 +64,8 @@ SCHEMAS: Final[Mapping[Described, Callable[[], dict[str, Json]]]] = {
     Described.DOWNLOADS: _of("explain.downloading", "downloads_schema"),
     Described.FINDINGS: _of("validate.report", "findings_schema"),
     Described.STATUS: _of("status.report", "status_schema"),
+    Described.ROLLOUT: _of("rollout.report", "rollout_schema"),
+    Described.REPORT: _of("report.json_report", "report_schema"),
     Described.CHECKUP: _of("doctor.command", "checkup_schema"),
     Described.PROFILES: _of("osp.profile_list", "profiles_schema"),
     Described.PROFILE_DIFF: _of("osp.diff", "profile_diff_schema"),
@@ -75,8 +79,8 @@ def schema(
         typer.Argument(
             help="fleet: the fleet file. overlay: overlay.yaml. The others are for --output json. plan: of plan and "
             "refresh. explanation: of explain. downloads: of explain --downloads. findings: of validate. status: of "
-            "status. checkup: of doctor. profiles: of osp list. profile-diff: of osp diff. log: lines of stderr with "
-            "--log-format json."
+            "status. rollout: of rollout. report: of report. checkup: of doctor. profiles: of osp list. profile-diff: "
+            "of osp diff. log: lines of stderr with --log-format json."
         ),
     ],
 ) -> int:

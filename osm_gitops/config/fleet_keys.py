@@ -35,11 +35,36 @@ GIT: Final[Keys] = {
         "type": "boolean",
         "default": False,
     },
+    "commit": {
+        "description": "One commit for each cluster that changes, or one for the run. They are pushed together.",
+        "enum": ["cluster", "run"],
+        "default": "cluster",
+    },
     "sign": {"description": "Sign commits, or not. Without it, as git's configuration says.", "type": "boolean"},
+    "pullRequest": {
+        "description": "Push to a branch of its own, and keep one pull request for it. {} has all defaults.",
+        "type": "object",
+    },
+}
+_NAMES: Final = {"type": "array", "items": {"type": "string", "minLength": 1, "pattern": r"^[^,\s]([^,]*[^,\s])?$"}}
+AUTO_MERGE: Final = ("merge", "squash", "rebase")
+PULL_REQUEST: Final[Keys] = {
+    "branch": _text(
+        "Branch of the pull request. With {cluster} in it, each cluster has a branch and a pull request of its own.",
+        default="osm-gitops/update",
+    ),
+    "title": _text("Title. {cluster} in it is the name of the cluster. Without it, the clusters and what changes."),
+    "labels": {"description": "Labels to add.", **_NAMES},
+    "reviewers": {"description": "Who is asked for a review: accounts, or teams as org/team.", **_NAMES},
+    "draft": {"description": "Open it as a draft.", "type": "boolean", "default": False},
+    "autoMerge": {
+        "description": "Ask the forge to merge it as soon as its rules allow, in this way.",
+        "enum": [*AUTO_MERGE],
+    },
 }
 TARGET: Final[Keys] = {
     "git": {
-        "description": "A folder in a git work tree: one commit per cluster and run.",
+        "description": "A folder in a git work tree.",
         "type": "object",
         "required": ["path"],
     }
@@ -97,6 +122,117 @@ CLUSTER: Final[Keys] = {
         "pattern": r"^v[0-9]+\.[0-9]+\.[0-9]+",
     },
 }
+
+
+def _name_pattern(*placeholders: str) -> str:
+    """A name with placeholders, and with the first of them at least once."""
+    letter = rf"(\{{({'|'.join(placeholders)})\}}|[a-z0-9])"
+    inner = letter.replace("[a-z0-9]", "[a-z0-9.-]")
+    return rf"^(?=.*\{{{placeholders[0]}\}}){letter}({inner}*{letter})?$"
+
+
+SEED: Final[Keys] = {
+    "kubeconfig": _text(
+        "Kubeconfig of the seed, relative to the fleet file. Without it, the one that kubectl uses, or in a pod "
+        "the cluster that it runs in.",
+        **_NO_TILDE,
+    ),
+    "context": _text("Context in the kubeconfig. Without it, the current one."),
+}
+_GLOBS: Final = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
+SELECT: Final[Keys] = {
+    "project": {"description": "Ids of projects, as a glob or a list of globs.", **_GLOBS},
+    "datacenter": {"description": "Names of datacenters, as a glob or a list of globs.", **_GLOBS},
+    "labels": {
+        "description": "Labels that a Cluster must have. Clusters with the label worker-name are left out unless it is "
+        "given here.",
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+    },
+    "names": {"description": "Ids or human-readable names of clusters, as a glob or a list of globs.", **_GLOBS},
+}
+KKP: Final[Keys] = {
+    "seed": {
+        "description": "The cluster with the Cluster objects of KKP. Without it, the one that kubectl uses.",
+        "type": ["object", "null"],
+    },
+    "name": {
+        "description": "Names of the clusters: a text with {cluster}, which is the id of the Cluster, and perhaps "
+        "{project} or {datacenter}. Paths of from and overlays may have them too.",
+        "type": "string",
+        "pattern": _name_pattern("cluster", "project", "datacenter"),
+        "default": "{cluster}",
+    },
+    "select": {
+        "description": "The clusters that are meant: those that fit all of these keys. Without it, all of the seed.",
+        "type": ["object", "null"],
+    },
+    "address": {
+        "description": "Where their API servers are reached: internal, from the seed's pods, or external. Without it, "
+        "internal in a pod of the seed, else external.",
+        "enum": ["internal", "external"],
+    },
+    "whilePaused": {
+        "description": "What runs do in a cluster that is paused in KKP: plan writes nothing, renew only renews "
+        "tokens, write does everything.",
+        "enum": ["plan", "renew", "write"],
+        "default": "plan",
+    },
+    "profiles": _text(
+        "Profiles that git owns on the seed: a folder or file, relative to the fleet file, that osm-gitops kkp "
+        "apply-profiles applies as CustomOperatingSystemProfiles.",
+    ),
+}
+KKP_CLUSTER: Final[Keys] = {
+    "kkp": {
+        "description": "The user clusters of a seed of Kubermatic Kubernetes Platform (KKP), found when a run begins. "
+        "Their settings are those that KKP gives to Operating System Manager; settings of overlays, of the fleet file "
+        "and flags win.",
+        "type": "object",
+    },
+    **{key: value for key, value in CLUSTER.items() if key not in {"name", "management", "worker"}},
+    "from": CLUSTER["from"] | {"default": LIVE},
+    "overrides": {
+        "description": "Other values for some of the clusters, by the id of the Cluster. A key of a cluster wins; "
+        "settings and overlays are merged.",
+        "type": ["object", "null"],
+    },
+}
+OVERRIDE: Final[Keys] = {key: value for key, value in CLUSTER.items() if key not in {"name", "management", "worker"}}
+"""The keys of a cluster below ``overrides``."""
+_DURATION: Final = {"type": "string", "pattern": "^[+]?([0-9]*[.]?[0-9]*(ns|us|µs|μs|ms|s|m|h))+$"}
+AFTER: Final[Keys] = {
+    "wave": _text("The wave that must have a change before."),
+    "soak": {"description": "How long all clusters of that wave must have had it.", "default": "24h", **_DURATION},
+    "healthy": {
+        "description": "Whether those clusters must be healthy, as status finds them, and their new Machines must have "
+        "joined. A cluster that cannot be read is not healthy.",
+        "type": "boolean",
+        "default": True,
+    },
+    "waiting": {
+        "description": "The longest time that a new Machine may take to join, with healthy.",
+        "default": "30m",
+        **_DURATION,
+    },
+    "machines": {
+        "description": "How many Machines must have joined with the change in that wave, with healthy.",
+        "type": "integer",
+        "minimum": 0,
+        "default": 0,
+    },
+}
+WAVE: Final[Keys] = {
+    "name": _text("Name of the wave.", pattern=f"^{NAME_PATTERN}$"),
+    "select": {
+        "description": "Names (globs) of the clusters of the wave.",
+        "type": "array",
+        "minItems": 1,
+        "items": _TEXT,
+    },
+    "after": {"description": "What the wave waits for. Without it, it waits for nothing.", "type": "object"},
+    "hold": _text("Why the wave gets no change at present. Without it, it is not held."),
+}
 TOP: Final[Keys] = {
     "apiVersion": {"description": "Version of this format.", "const": API_VERSION},
     "kind": {"description": "What the file is.", "const": "Fleet"},
@@ -105,8 +241,20 @@ TOP: Final[Keys] = {
         "type": ["object", "null"],
     },
     "clusters": {"description": "The clusters of the fleet.", "type": "array", "minItems": 1},
+    "waves": {
+        "description": "In which order clusters get changes of profiles, overlays and settings. A cluster that is in "
+        "no wave gets them at once.",
+        "type": ["array", "null"],
+    },
 }
 
+
+# Editors report the mistakes of the kind that an entry has.
+_ENTRY: Final = {
+    "if": {"required": ["kkp"]},
+    "then": {"$ref": "#/$defs/userClusters"},
+    "else": {"$ref": "#/$defs/cluster"},
+}
 
 SCHEMA_FILE: Final = ".osm-gitops/fleet.schema.json"
 """Path of the schema in a config repository, beside the fleet file."""
@@ -129,7 +277,7 @@ _VALUES: Final[Mapping[Kind, Mapping[str, Json]]] = {
     },
     Kind.FILE: {"type": "string"},
     Kind.COUNT: {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[+]?0*[1-9][0-9]*$"}]},
-    Kind.DURATION: {"type": "string", "pattern": "^[+]?([0-9]*[.]?[0-9]*(ns|us|µs|μs|ms|s|m|h))+$"},
+    Kind.DURATION: _DURATION,
 }
 
 
@@ -138,7 +286,12 @@ def fleet_schema() -> dict[str, Json]:
     defaults = {key: value for key, value in CLUSTER.items() if key != "name"}
     machines = {"anyOf": [MACHINES["path"], closed_object(MACHINES, required=["path"])]}
     source = SOURCE | {"machineDeployments": SOURCE["machineDeployments"] | machines}
-    target = TARGET | {"git": TARGET["git"] | closed_object(GIT)}
+    git = GIT | {"pullRequest": GIT["pullRequest"] | closed_object(PULL_REQUEST)}
+    target = TARGET | {"git": TARGET["git"] | closed_object(git)}
+    override = {"additionalProperties": {"$ref": "#/$defs/override"}}
+    user_clusters = KKP_CLUSTER | {"overrides": KKP_CLUSTER["overrides"] | override}
+    kkp = KKP | {"seed": KKP["seed"] | closed_object(SEED), "select": KKP["select"] | closed_object(SELECT)}
+    wave = WAVE | {"after": WAVE["after"] | closed_object(AFTER, required=["wave"])}
     return {
         "$schema": DIALECT,
         "$id": f"https://{API_VERSION}/fleet.schema.json",
@@ -147,9 +300,14 @@ def fleet_schema() -> dict[str, Json]:
         "properties": {
             **TOP,
             "defaults": TOP["defaults"] | closed_object(_cluster(defaults)),
-            "clusters": TOP["clusters"] | {"items": closed_object(_cluster(CLUSTER), required=["name"])},
+            "clusters": TOP["clusters"] | {"items": _ENTRY},
+            "waves": TOP["waves"] | {"items": closed_object(wave, required=["name", "select"])},
         },
         "$defs": {
+            "cluster": closed_object(_cluster(CLUSTER), required=["name"]),
+            "userClusters": closed_object(_cluster(user_clusters), required=["kkp"]),
+            "kkp": closed_object(kkp),
+            "override": {"type": "object"} | closed_object(_cluster(OVERRIDE)),
             "settings": settings_schema(),
             "source": {"anyOf": [MACHINES["path"], closed_object(source, required=["machineDeployments"])]},
             "target": {"anyOf": [{"const": LIVE}, closed_object(target, required=["git"])]},
@@ -166,8 +324,8 @@ def settings_schema() -> dict[str, Json]:
 
 def _cluster(keys: Keys) -> Keys:
     """The keys of a cluster, with the schemas of the levels below them."""
-    below = {"settings": "settings", "from": "source", "to": "target", "management": "management", "worker": "worker"}
-    return keys | {key: keys[key] | {"$ref": f"#/$defs/{name}"} for key, name in below.items()}
+    below = {"from": "source", "to": "target"} | {key: key for key in ("kkp", "settings", "management", "worker")}
+    return keys | {key: keys[key] | {"$ref": f"#/$defs/{name}"} for key, name in below.items() if key in keys}
 
 
 def closed_object(properties: Keys, *, required: list[str] | None = None) -> dict[str, Json]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
@@ -18,7 +17,7 @@ from osm_gitops.config.setting_names import (
     SETTINGS_BY_FLAG,
     Kind,
 )
-from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem, closest
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import parse_bool
 
@@ -190,5 +189,4 @@ def _ends_flags(last: str, argument: str) -> bool:
 
 def _closest(name: str) -> str:
     """The flag of OSM that is most similar to a word after one dash, or an empty text."""
-    close = get_close_matches(name, sorted(_KNOWN), n=1, cutoff=0.8) if len(name) >= _SHORTEST_MISSPELT else []
-    return close[0] if close else ""
+    return closest(name, _KNOWN, 0.8) if len(name) >= _SHORTEST_MISSPELT else ""

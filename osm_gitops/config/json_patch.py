@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointer, JsonPointerException
 
 from osm_gitops.model.objects import Json, Origin
-from osm_gitops.model.overlay import Spot
+from osm_gitops.model.overlay import CopiedText, Spot
 
 LONGEST_PATH: Final = 300
 """Longer paths are cut: messages need no more, and nested keys of a megabyte would make endless paths."""
@@ -115,8 +115,7 @@ class PlacedFields(Mapping[str, Origin]):
 
 def _origins(places: Places, field: str) -> Iterator[tuple[str, Origin]]:
     spot = spot_of(places)
-    for mark in ("", "|"):
-        origin = spot.manifest.place_of(f"{spot.field}{mark}")
+    for mark, origin in (("", spot.manifest.place_of(spot.field)), ("|", spot.first_line)):
         if origin is not None and field:
             yield f"{field}{mark}", origin
     if isinstance(places, PlacedMap):
@@ -169,6 +168,8 @@ def size_of(value: Json, most: int) -> int:
         size += _VALUE
         if isinstance(each, str):
             size += len(each)
+        elif isinstance(each, CopiedText):
+            size += len(each.text)
         elif isinstance(each, Mapping):
             size += sum(map(len, each))
             waiting += each.values()

@@ -11,8 +11,7 @@ from posixpath import normpath
 from typing import Final
 
 from osm_gitops.config.overlay_keys import OVERLAY_FILE
-from osm_gitops.errors import Code, InputError, input_error
-from osm_gitops.gotemplate.faults import similar
+from osm_gitops.errors import Code, InputError, did_you_mean, input_error
 from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.sources.builtin import data_folder
@@ -84,12 +83,11 @@ def _check_name(ref: OverlayRef) -> None:
     name = ref.display.removeprefix(BUILT_IN)
     known = builtin_overlays()
     if not _NAME.fullmatch(name) or name not in known:
-        hint = similar(name, known).removeprefix("; ").capitalize()
         raise input_error(
             Code.OVERLAY_NOT_FOUND,
             f'built-in overlay "{name}" not found',
             where=ref.display,
-            fix=hint or f"Available: {', '.join(known)}",
+            fix=did_you_mean(name, known, f"Available: {', '.join(known)}"),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from osm_gitops.config.fleet_keys import DIALECT, closed_object, settings_schema
 from osm_gitops.model.objects import Json
-from osm_gitops.model.overlay import DELETE
+from osm_gitops.model.overlay import DELETE, EDITS
 from osm_gitops.sources.profiles import OPERATING_SYSTEMS
 
 Keys = dict[str, dict[str, Json]]
@@ -18,6 +18,7 @@ Keys = dict[str, dict[str, Json]]
 API_VERSION: Final = "osm-gitops.io/v1alpha1"
 KIND: Final = "Overlay"
 OVERLAY_FILE: Final = "overlay.yaml"
+MOST_EDITS: Final = 100
 OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 
 _TEXT: Final = {"type": "string", "minLength": 1}
@@ -65,7 +66,12 @@ PROFILE_PIECE: Final[Keys] = {
     "apiVersion": {"description": "As in a profile; optional."},
     "kind": {"description": "As in a profile; optional.", "const": "OperatingSystemProfile"},
     "metadata": {"description": "Annotations and labels.", "type": "object"},
-    "spec": {"description": "What to change in the profile.", "type": "object"},
+    "spec": {
+        "description": "What to change in the profile. In place of a text of a file, template, unit or drop-in there "
+        "may be a copiedText, or {edit: […]} with a list of textEdit.",
+        "type": "object",
+        "patternProperties": {"^(bootstrap|provisioning)Config$": {"$ref": "#/$defs/half"}},
+    },
 }
 METADATA: Final[Keys] = {
     "annotations": {"description": "Annotations to add or change.", "type": "object"},
@@ -74,6 +80,30 @@ METADATA: Final[Keys] = {
 PATCH_TARGET: Final[Keys] = {
     "name": {"description": "Name of the profile; a glob may name several.", **_TEXT},
     "osName": {"description": "Only profiles for this operating system.", "enum": [*OPERATING_SYSTEMS, None]},
+}
+COPIED_TEXT: Final[Keys] = {
+    "file": {"description": "Name of a file in this folder that contains the text.", **_TEXT},
+    "baseDigest": {
+        "description": "The text is a changed copy of one of the profile, which had this digest: warn if it changes.",
+        "type": ["string", "null"],
+        "pattern": "^[0-9a-f]{12}$",
+    },
+}
+EDITED_TEXT: Final[Keys] = {
+    "edit": {
+        "description": "Changes of a text of the profile, in this order.",
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MOST_EDITS,
+        "items": {"$ref": "#/$defs/textEdit"},
+    },
+}
+TEXT_EDIT: Final[Keys] = {
+    "replace": {"description": "What to replace; it must be in the profile's text exactly once.", **_TEXT},
+    "with": {"description": "The new text; empty to remove the old one.", "type": "string"},
+    "insertBefore": {"description": "The same for a text before whose line lines are inserted.", **_TEXT},
+    "insertAfter": {"description": "The same for a text after whose line lines are inserted.", **_TEXT},
+    "text": {"description": "The lines to insert.", "type": "string"},
 }
 OPERATION: Final[Keys] = {
     "op": {"description": "What to do.", "enum": list(OPERATIONS)},
@@ -84,6 +114,24 @@ OPERATION: Final[Keys] = {
     "from": {"description": "Path to move or copy from.", **_POINTER},
     "value": {"description": "What to add, replace with, or test for."},
 }
+
+
+def _texts_of_half() -> dict[str, Json]:
+    """What a half of a profile may have in place of a text. Everything else is checked with the patched profile."""
+    forms = {"file": {"$ref": "#/$defs/copiedText"}, "edit": closed_object(EDITED_TEXT, required=["edit"])}
+    text = {
+        "allOf": [
+            {"if": {"type": "object", "required": [key]}, "then": {"anyOf": list(forms.values())}} for key in forms
+        ]
+    }
+    with_content = {"properties": {"content": text}}
+    unit = {"properties": {"content": text, "dropIns": {"items": with_content}}}
+    return {
+        "files": {"items": with_content},
+        "templates": {"additionalProperties": text},
+        "units": {"items": unit},
+        "supportedContainerRuntimes": {"items": {"$ref": "#/$defs/half"}},
+    }
 
 
 def overlay_schema() -> dict[str, Json]:
@@ -110,6 +158,19 @@ def overlay_schema() -> dict[str, Json]:
                     | {"minLength": 1, "minItems": 1, "items": closed_object(OPERATION, required=["op", "path"])},
                 },
                 "oneOf": [{"required": ["merge"]}, {"required": ["json6902"]}],
+            },
+            "half": {"allOf": [{"properties": _texts_of_half()}]},
+            "copiedText": {
+                "description": "The text of a file beside the overlay.",
+                **closed_object(COPIED_TEXT, required=["file"]),
+            },
+            "textEdit": {
+                "description": "A change of a few lines: either replace and with, or insertBefore or insertAfter "
+                "and text.",
+                **closed_object(TEXT_EDIT),
+                "type": "object",
+                "maxProperties": 2,
+                "oneOf": [{"required": [operation, new]} for operation, new in EDITS.items()],
             },
         },
     }

@@ -5,6 +5,7 @@ with their targets and content, inline or in files.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -12,21 +13,25 @@ from typing import Final
 from osm_gitops.config.overlay_files import OverlayFiles, base_ref, opened
 from osm_gitops.config.overlay_keys import (
     API_VERSION,
+    COPIED_TEXT,
+    EDITED_TEXT,
     KIND,
     METADATA,
+    MOST_EDITS,
     OPERATION,
     OPERATIONS,
     OVERLAY_FILE,
     PATCH,
     PATCH_TARGET,
     PROFILE_PIECE,
+    TEXT_EDIT,
     TOP,
 )
 from osm_gitops.config.setting_names import SETTINGS_BY_KEY, Kind
-from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem, first_problems, input_error
+from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem, did_you_mean, first_problems, input_error
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
-from osm_gitops.model.overlay import Overlay, OverlayRef, Patch, Spot
-from osm_gitops.render.resolve.json_fields import did_you_mean, type_name
+from osm_gitops.model.overlay import EDITS, CopiedText, EditedText, Overlay, OverlayRef, Patch, Spot, TextEdit
+from osm_gitops.render.resolve.json_fields import type_name
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.profiles import OPERATING_SYSTEMS
 from osm_gitops.sources.schema import Reading
@@ -34,6 +39,7 @@ from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.yaml.kubernetes import load_documents
 
 _MOST_PATCHES: Final = 1000
+_DIGEST: Final = re.compile(r"[0-9a-f]{12}")
 
 
 def read_patches(reading: Reading, files: OverlayFiles) -> tuple[Patch, ...]:
@@ -179,7 +185,7 @@ class _PatchReader:
         return Spot(manifest, ""), document.value
 
     def with_files(self, merge: Mapping[str, Json], at: Spot) -> dict[str, Json]:
-        """The piece, with ``{file: NAME}`` replaced by the texts of files."""
+        """The piece, with the texts of files in place of ``{file: NAME}``, and edits in place of ``{edit: […]}``."""
         spec = merge.get("spec")
         if not isinstance(spec, dict):
             return dict(merge)
@@ -202,6 +208,11 @@ class _PatchReader:
                 name: self.text(text, replace(at, field=f"{below}.{name}"), f"{below}.{name}")
                 for name, text in half["templates"].items()
             }
+        if isinstance(half.get("units"), list):
+            changed["units"] = [
+                self.unit(unit, replace(at, field=f"{at.field}.units[{index}]"))
+                for index, unit in enumerate(half["units"])
+            ]
         if isinstance(half.get("supportedContainerRuntimes"), list):
             changed["supportedContainerRuntimes"] = [
                 self.half(runtime, replace(at, field=f"{at.field}.supportedContainerRuntimes[{index}]"))
@@ -213,16 +224,74 @@ class _PatchReader:
 
     def file(self, file: Json, at: Spot) -> Json:
         content = file.get("content") if isinstance(file, dict) else None
-        if not isinstance(content, dict) or set(content) != {"file"}:
+        if not isinstance(content, dict) or content.keys().isdisjoint({"file", "edit"}):
             return file
         text = self.text(content, replace(at, field=f"{at.field}.content"), f"{at.field}.content.inline.data")
         return {**file, "content": {"inline": {"data": text}}}
 
+    def unit(self, unit: Json, at: Spot) -> Json:
+        """A unit or a drop-in."""
+        if not isinstance(unit, dict):
+            return unit
+        changed = dict(unit)
+        if "content" in unit:
+            below = f"{at.field}.content"
+            changed["content"] = self.text(unit["content"], replace(at, field=below), below)
+        if isinstance(unit.get("dropIns"), list):
+            changed["dropIns"] = [
+                self.unit(drop_in, replace(at, field=f"{at.field}.dropIns[{index}]"))
+                for index, drop_in in enumerate(unit["dropIns"])
+            ]
+        return changed
+
     def text(self, value: Json, at: Spot, becomes: str) -> Json:
-        """A text, or the text of the file in ``{file: NAME}``, which gets the field ``becomes``."""
-        if not isinstance(value, dict) or set(value) != {"file"}:
-            return value
-        name = value["file"]
+        """A text; or the text of the file in ``{file: NAME}``, which gets the field ``becomes``; or edits of a text."""
+        if isinstance(value, dict) and "file" in value:
+            self.only(value, at.field, COPIED_TEXT, at)
+            text = self.file_text(value["file"], at, becomes)
+            base, spot = value.get("baseDigest"), replace(at, field=f"{at.field}.baseDigest")
+            if base is None:
+                return text
+            if not isinstance(base, str) or not _DIGEST.fullmatch(base):
+                what = "must be 12 hexadecimal digits in quotes"
+                fix = 'Write "000000000000": the warning of the next plan has the digest of the text of the profile'
+                self.fault(Code.INVALID_VALUE, spot, what, fix)
+            return CopiedText(text, str(base), spot)
+        if isinstance(value, dict) and "edit" in value:
+            self.only(value, at.field, EDITED_TEXT, at)
+            return self.edits(value["edit"], replace(at, field=f"{at.field}.edit"))
+        return value
+
+    def edits(self, value: Json, at: Spot) -> Json:
+        if not isinstance(value, list) or not 0 < len(value) <= MOST_EDITS:
+            self.fault(Code.WRONG_TYPE, at, f"must be a list of 1 to {MOST_EDITS} edits")
+            return EditedText(())
+        found = (self.edit(each, replace(at, field=f"{at.field}[{index}]")) for index, each in enumerate(value))
+        return EditedText(tuple(edit for edit in found if edit is not None))
+
+    def edit(self, value: Json, at: Spot) -> TextEdit | None:
+        if not isinstance(value, dict):
+            self.fault(Code.WRONG_TYPE, at, f"must be an edit, not {type_name(value)}")
+            return None
+        before = len(self.reading.problems)
+        self.only(value, at.field, TEXT_EDIT, at)
+        operations = [key for key in EDITS if key in value]
+        if len(operations) != 1 or set(value) & {*EDITS.values()} != {EDITS[operations[0]]}:
+            forms = ", ".join(f"{operation} and {new}" for operation, new in EDITS.items())
+            self.fault(Code.PATCH_INVALID, at, f"must have the keys of one of the edits: {forms}")
+            return None
+        (operation,) = operations
+        found, new = value[operation], value[EDITS[operation]]
+        for key, text in ((operation, found), (EDITS[operation], new)):
+            if not isinstance(text, str):
+                self.fault(
+                    Code.WRONG_TYPE, replace(at, field=f"{at.field}.{key}"), f"must be a text, not {type_name(text)}"
+                )
+        if found == "":
+            self.fault(Code.PATCH_INVALID, replace(at, field=f"{at.field}.{operation}"), "is empty", "Write a text")
+        return TextEdit(operation, found, new, at) if len(self.reading.problems) == before else None
+
+    def file_text(self, name: Json, at: Spot, becomes: str) -> str:
         try:
             if not isinstance(name, str) or not name:
                 raise input_error(Code.WRONG_TYPE, f"must be the name of a file, not {type_name(name)}")
@@ -284,7 +353,7 @@ class _OverlayReader:
 
     def read(self, ref: OverlayRef, chain: tuple[tuple[str, str], ...], where: str) -> str:
         """Read an overlay that the last one of ``chain`` (keys and shown names) names at ``where``; return its key."""
-        key = _key(ref)
+        key = overlay_key(ref)
         if any(key == each for each, _ in chain):
             start = [each for each, _ in chain].index(key)
             cycle = " → ".join([*(shown for _, shown in chain[start:]), ref.display])
@@ -317,7 +386,8 @@ def _placed(problem: Problem, ref: OverlayRef, where: str) -> Problem:
     return replace(problem, where=where, what=f"overlay {ref.display}: {problem.what}")
 
 
-def _key(ref: OverlayRef) -> str:
+def overlay_key(ref: OverlayRef) -> str:
+    """The key of an overlay, by which it is the same however it is named."""
     path = os.path.realpath(ref.path).removesuffix(f"/{OVERLAY_FILE}")
     return f"{path}@{ref.revision}"
 

@@ -31,9 +31,10 @@ from osm_gitops.config.json_patch import (
     spot_of,
     spots_within,
 )
+from osm_gitops.config.text_patches import WrongEdit, edit_text, text_digest
 from osm_gitops.errors import Code, Problem, first_problems
 from osm_gitops.model.objects import Json, Manifest
-from osm_gitops.model.overlay import DELETE, Overlay, Patch, Spot
+from osm_gitops.model.overlay import DELETE, CopiedText, EditedText, Overlay, Patch, Spot
 from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION, TEMPLATE_ANNOTATION, OperatingSystemProfile
 from osm_gitops.render.resolve.json_fields import type_name
 
@@ -52,10 +53,15 @@ Replaced = Callable[[str, Places, Spot], None]
 
 @dataclass(slots=True)
 class Merge:
-    """Merges one piece into a profile; what cannot be merged is skipped and added to ``problems``."""
+    """Merges one piece into a profile; what cannot be merged is skipped and added to ``problems``.
+
+    ``warnings`` are copies of texts that have changed. Raises PatchLimitError if edits write more than ``budget``.
+    """
 
     replaced: Replaced
+    budget: PatchBudget
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
 
     def mapping(
         self, value: dict[str, Json], places: PlacedMap, piece: Mapping[str, Json], new: PlacedMap, at: str
@@ -77,18 +83,58 @@ class Merge:
                 self.remove(value, places, key, wanted, new[key], path)
             elif key in KEYS and isinstance(wanted, list):
                 self.entries(value, places, key, wanted, new, path)
+            elif isinstance(wanted, EditedText):
+                self.edit(value, places, key, wanted, new[key], path)
+            elif isinstance(wanted, CopiedText):
+                self.copied(value, places, key, wanted, new[key], path)
             elif isinstance(wanted, Mapping) and isinstance(value.get(key), dict):
                 self.mapping(value[key], places[key], wanted, new[key], path)
             else:
                 self.set(value, places, key, wanted, new[key], path)
 
     def set(self, value: Any, places: Any, key: Any, wanted: Json, new: Places, path: str) -> None:
-        """Set or replace a value; nothing in it may delete."""
-        self.check_whole(wanted, new, path)
+        """Set or replace a value, in which nothing may refer to an old one."""
+        if not self.is_whole(wanted, new, path):
+            return
         present = key in value if isinstance(value, dict) else True
         if present and value[key] != wanted:
             self.replaced(path, places[key], spot_of(new))
         value[key], places[key] = copy.deepcopy(wanted), copy.deepcopy(new)
+
+    def edit(
+        self, value: dict[str, Json], places: PlacedMap, key: str, wanted: EditedText, new: Spot, path: str
+    ) -> None:
+        """Edit a text. Later overlays that replace it conflict with this one; those that edit it do not."""
+        if not isinstance(value.get(key), str):
+            self.fault(Code.PATCH_DOES_NOT_APPLY, new, path, "there is no text to edit here")
+            return
+        try:
+            value[key], places[key] = edit_text(value[key], places[key], wanted.edits, new)
+        except WrongEdit as wrong:
+            fix = "Compare it with the text of the profile: osm-gitops osp show"
+            self.fault(Code.PATCH_DOES_NOT_APPLY, new, path, str(wrong), fix)
+        else:
+            self.budget.write(value[key])
+
+    def copied(
+        self, value: dict[str, Json], places: PlacedMap, key: str, wanted: CopiedText, new: Spot, path: str
+    ) -> None:
+        """Replace a text by a changed copy of it; warn if what was copied has changed since."""
+        if not isinstance(value.get(key), str):
+            self.fault(Code.PATCH_DOES_NOT_APPLY, wanted.spot, path, "there is no text here to copy")
+            return
+        now = text_digest(value[key])
+        if now != wanted.base:
+            self.warnings.append(
+                Problem(
+                    Code.OVERLAY_COPY_OUTDATED,
+                    f"the text that was copied here has changed: its digest was {wanted.base} and is {now}",
+                    where=wanted.spot.where,
+                    field=path,
+                    fix=f'Bring the changes into the copy, then write baseDigest: "{now}"',
+                )
+            )
+        self.set(value, places, key, wanted.text, new, path)
 
     def remove(self, value: dict[str, Json], places: PlacedMap, key: str, wanted: Json, new: Places, path: str) -> None:
         if not self.may_delete(wanted, new, path, ()):
@@ -139,8 +185,7 @@ class Merge:
             entries.remove(which)
         elif found:
             self.mapping(entries.value[found[0]], entries.places[found[0]], entry, new, path)
-        else:
-            self.check_whole(entry, new, path)
+        elif self.is_whole(entry, new, path):
             entries.value.append(copy.deepcopy(dict(entry)))
             entries.places.append(copy.deepcopy(new))
 
@@ -159,22 +204,23 @@ class Merge:
             return True
         return False
 
-    def check_whole(self, value: Json, places: Places, path: str) -> None:
-        """Refuse ``$delete`` in a new value."""
+    def is_whole(self, value: Json, places: Places, path: str) -> bool:
+        """Whether a new value refers to no old one; else there are problems."""
+        before = len(self.problems)
         if isinstance(value, Mapping):
             for key, each in value.items():
                 if key.startswith("$"):
-                    self.fault(
-                        Code.PATCH_DOES_NOT_APPLY,
-                        places[key],
-                        inside(path, f".{key}"),
-                        "there is nothing to delete here",
-                    )
+                    what = "there is nothing to delete here"
+                    self.fault(Code.PATCH_DOES_NOT_APPLY, places[key], inside(path, f".{key}"), what)
                 else:
-                    self.check_whole(each, places[key], inside(path, f".{key}"))
+                    self.is_whole(each, places[key], inside(path, f".{key}"))
         elif isinstance(value, list):
             for index, each in enumerate(value):
-                self.check_whole(each, places[index], inside(path, f"[{index}]"))
+                self.is_whole(each, places[index], inside(path, f"[{index}]"))
+        elif isinstance(value, EditedText | CopiedText):
+            what = "edit" if isinstance(value, EditedText) else "copy"
+            self.fault(Code.PATCH_DOES_NOT_APPLY, places, path, f"there is no text here to {what}")
+        return len(self.problems) == before
 
     def fault(self, code: Code, places: Places, path: str, what: str, fix: str = "") -> None:
         self.problems.append(Problem(code, what, where=spot_of(places).where, field=path, fix=fix))
@@ -207,16 +253,6 @@ class _Entries:
         if self.removed:
             self.value[:] = [each for at, each in enumerate(self.value) if at not in self.removed]
             self.places[:] = [each for at, each in enumerate(self.places) if at not in self.removed]
-
-
-def merge_piece(
-    value: dict[str, Json], places: PlacedMap, piece: Mapping[str, Json], spot: Spot, replaced: Replaced
-) -> list[Problem]:
-    """Merge a piece with the place ``spot`` into a profile, in place; return the problems."""
-    merge = Merge(replaced)
-    new = places_of(piece, spot)
-    merge.mapping(value, places, piece, new, "")
-    return merge.problems
 
 
 _DIGEST: Final = 12
@@ -301,8 +337,10 @@ class _Patcher:
             self.names.append(overlay.name)
         if patch.merge is not None:
             self.budget.write(patch.merge)
-            found = merge_piece(self.body, self.places, patch.merge, patch.spot, self._replaced)
-            self.problems += (self._placed(problem) for problem in found)
+            merge = Merge(self._replaced, self.budget)
+            merge.mapping(self.body, self.places, patch.merge, places_of(patch.merge, patch.spot), "")
+            self.problems += map(self._placed, merge.problems)
+            self.warnings += map(self._placed, merge.warnings)
             return
         for index, operation in enumerate(patch.operations):
             spot = replace(patch.spot, field=f"{patch.spot.field}[{index}]")

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.context_ref import UNNAMED, ContextRef
+from osm_gitops.errors import Problem
 from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.model.promotion import Promotion, Wave
+from osm_gitops.sources.kkp.records import Cluster, Datacenter
 from osm_gitops.sources.trust import TRUSTED, Trust
 
 DEFAULT_CLUSTER = "default"
@@ -66,10 +74,24 @@ class SourceSpec:
         return self.machines, self.profiles, self.facts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestSpec:
+    """A pull request for commits. ``{cluster}`` in ``branch`` and ``title`` is the name of the cluster, which then has
+    a pull request of its own. A reviewer with a slash is a team. ``auto_merge`` is empty, merge, squash or rebase."""
+
+    branch: str = "osm-gitops/update"
+    title: str = ""
+    labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    draft: bool = False
+    auto_merge: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
     """A folder, normally in a git work tree. An empty ``branch`` means the one that is checked out. ``sign`` is
-    ``None`` for git's configuration."""
+    ``None`` for git's configuration, ``pull_request`` for commits without one. ``commit``: one for each ``cluster``, or
+    one for the ``run``."""
 
     path: Path
     display: str
@@ -77,6 +99,8 @@ class TargetSpec:
     remote: str = "origin"
     push: bool = False
     sign: bool | None = None
+    pull_request: PullRequestSpec | None = None
+    commit: str = "cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +110,35 @@ class LiveTarget:
     display: str = LIVE
 
 
+class WhilePaused(Enum):
+    """What a run may do in a user cluster that is paused in KKP: only plan, renew tokens, or write everything."""
+
+    PLAN = "plan"
+    RENEW = "renew"
+    WRITE = "write"
+
+
+class Address(Enum):
+    """Where the API server of a user cluster is reached: inside of the seed, or from outside. ``AUTO``: the former for
+    a pod of the seed."""
+
+    AUTO = ""
+    INTERNAL = "internal"
+    EXTERNAL = "external"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserCluster:
+    """A user cluster of a KKP seed, as the run found it. ``settings`` are those of KKP."""
+
+    seed: ContextRef
+    cluster: Cluster
+    datacenter: Datacenter
+    settings: tuple[RawSetting, ...] = field(repr=False)
+    address: Address = Address.AUTO
+    while_paused: WhilePaused = WhilePaused.PLAN
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
     """One cluster of a run. ``settings`` have one entry per name, after precedence.
@@ -93,7 +146,10 @@ class ClusterSpec:
     ``worker_access`` is how the user named a worker cluster; :attr:`worker` is the result. ``overlays`` are in the
     order in which they are applied; with ``lacks_profiles`` the source does not have all profiles, so patches may match
     none. ``frozen``: MachineDeployments of a tree keep the fields that servers added. ``fleet_file`` names the cluster,
-    if any. ``trust`` limits what may be read.
+    if any. ``trust`` limits what may be read. ``kkp`` is set for a user cluster of a seed: then ``management`` and
+    ``worker`` are that cluster. With ``problems`` nothing can be done for the cluster; ``is_seed``: it stands for the
+    clusters of a seed that cannot be read. ``wave`` is its wave, and ``promotion`` the revision of the shared inputs
+    that a run renders it from.
     """
 
     name: str
@@ -107,6 +163,11 @@ class ClusterSpec:
     frozen: bool = field(default=False, kw_only=True)
     fleet_file: TreeRef | None = field(default=None, kw_only=True)
     trust: Trust = field(default=TRUSTED, kw_only=True)
+    kkp: UserCluster | None = field(default=None, kw_only=True)
+    problems: tuple[Problem, ...] = field(default=(), kw_only=True)
+    is_seed: bool = field(default=False, kw_only=True)
+    wave: Wave | None = field(default=None, kw_only=True)
+    promotion: Promotion | None = field(default=None, kw_only=True)
 
     @property
     def worker(self) -> ContextRef:
@@ -119,4 +180,103 @@ class ClusterSpec:
     @property
     def is_live(self) -> bool:
         """Whether a live cluster is read or written."""
-        return isinstance(self.target, LiveTarget) or any(isinstance(part, LiveRef) for part in self.source.parts)
+        live = isinstance(self.target, LiveTarget) or any(isinstance(part, LiveRef) for part in self.source.parts)
+        return live or self.kkp is not None
+
+
+CLUSTER_PLACEHOLDER: Final = "{cluster}"
+PLACEHOLDERS: Final = (CLUSTER_PLACEHOLDER, "{project}", "{datacenter}")
+"""In names and paths of a ``kkp`` entry: the id of the cluster, that of its project, and its datacenter."""
+_IN_PATHS: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which clusters of a seed an entry means. Projects, datacenters and names are globs, empty ones select all; names
+    are ids or human-readable names. All ``labels`` must be there with these values."""
+
+    projects: tuple[str, ...] = ()
+    datacenters: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def has(self, cluster: Cluster) -> bool:
+        """Whether it selects a cluster."""
+        return (
+            _matches(self.projects, cluster.project)
+            and _matches(self.datacenters, cluster.datacenter)
+            and _matches(self.names, cluster.id, cluster.human_name)
+            and all(cluster.labels.get(key) == value for key, value in self.labels.items())
+        )
+
+
+def _matches(globs: tuple[str, ...], *texts: str) -> bool:
+    return not globs or any(fnmatchcase(text, glob) for glob in globs for text in texts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KkpEntry:
+    """An entry of a fleet file that means the user clusters of a seed.
+
+    ``template`` is a cluster of the entry, in whose name and paths placeholders are to be replaced, ``overrides`` the
+    same with the overrides of a cluster, by id. ``where`` is its place in the fleet file. ``profiles`` are those that
+    git owns on the seed.
+    """
+
+    seed: ContextRef
+    selection: Selection
+    template: ClusterSpec
+    overrides: Mapping[str, ClusterSpec]
+    address: Address
+    while_paused: WhilePaused
+    where: str
+    profiles: TreeRef | None = None
+
+    def unfilled(self, cluster: Cluster) -> tuple[str, ...]:
+        """The placeholders in the name and the paths of a user cluster for which it has no value, or none that is fit
+        for a path."""
+        spec = self.overrides.get(cluster.id, self.template)
+        trees = (str(part.path) for part in spec.source.parts if isinstance(part, TreeRef))
+        texts = (spec.name, *trees, *(str(each.path) for each in spec.overlays))
+        used = (pair for pair in _values(cluster).items() if any(pair[0] in text for text in texts))
+        return tuple(placeholder for placeholder, value in used if not _IN_PATHS.fullmatch(value))
+
+    def of(self, cluster: Cluster) -> ClusterSpec:
+        """The template for a user cluster, with its name and paths."""
+
+        def filled(text: str) -> str:
+            for placeholder, value in _values(cluster).items():
+                text = text.replace(placeholder, value)
+            return text
+
+        def tree(ref: SourceRef) -> SourceRef:
+            if isinstance(ref, LiveRef):
+                return ref
+            return TreeRef(Path(filled(str(ref.path))), filled(ref.display), ref.revision)
+
+        spec = self.overrides.get(cluster.id, self.template)
+        parts = map(tree, spec.source.parts)
+        overlays = (
+            each if each.built_in else replace(each, path=Path(filled(str(each.path))), display=filled(each.display))
+            for each in spec.overlays
+        )
+        return replace(
+            spec,
+            name=filled(spec.name),
+            source=SourceSpec(*parts, applies_machines=spec.source.applies_machines),
+            overlays=tuple(overlays),
+        )
+
+
+def _values(cluster: Cluster) -> Mapping[str, str]:
+    """The value of each placeholder."""
+    return dict(zip(PLACEHOLDERS, (cluster.id, cluster.project, cluster.datacenter), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The clusters that a fleet file names, its seeds, whose clusters are found when a run begins, and its waves."""
+
+    clusters: tuple[ClusterSpec, ...] = ()
+    kkp: tuple[KkpEntry, ...] = ()
+    waves: tuple[Wave, ...] = ()

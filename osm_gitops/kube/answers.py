@@ -300,7 +300,10 @@ _REST: Final[Mapping[str, Json]] = {
             "leaseTransitions": int,
         }
     },
-    "Deployment": {"spec": {"replicas": int, "template": {"spec": _POD}}, "status": {"readyReplicas": int}},
+    "Deployment": {
+        "spec": {"replicas": int, "template": {"spec": _POD}},
+        "status": {"replicas": int, "readyReplicas": int},
+    },
     # Their definitions allow any content: one invalid object must not stop all others.
     "MachineDeployment": {"spec": dict},
     "MachineSet": {"spec": dict},

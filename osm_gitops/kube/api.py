@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.context_ref import ContextRef
@@ -32,7 +32,7 @@ from osm_gitops.kube.kinds import (
     VALIDATING_WEBHOOKS,
     Kind,
 )
-from osm_gitops.kube.kubeconfig import Context, Entry, read_kubeconfig
+from osm_gitops.kube.kubeconfig import Context, Entry, parse_inline_kubeconfig, read_kubeconfig
 from osm_gitops.kube.transport import (
     PAGE_OF_OBJECTS,
     RETRY_POLICY,
@@ -57,8 +57,53 @@ _APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 # API servers parse bodies of server-side apply as YAML, where these characters must be escaped.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
+WATCH_SILENCE: Final = 150
+"""Seconds without an event after which a connection counts as lost: servers send a bookmark every minute."""
+BOOKMARK: Final = "BOOKMARK"
+DELETED: Final = "DELETED"
+
 T = TypeVar("T")
 Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a watch is about: one object, or those of a kind, in a namespace or in all, with some ``labels``. ``whole``:
+    objects with their content, otherwise only metadata."""
+
+    kind: Kind
+    namespace: str = ""
+    name: str = ""
+    labels: str = ""
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Generic[T]):
+    """The result of a list, and its resourceVersion."""
+
+    kept: list[T]
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """A change: ``ADDED``, ``MODIFIED`` or ``DELETED`` with the object, or ``BOOKMARK`` with only a version."""
+
+    change: str
+    body: Object = field(repr=False)
+
+    @property
+    def version(self) -> str:
+        return str(self.body["metadata"].get("resourceVersion") or "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page of a list. ``items`` can be read once."""
+
+    items: Iterator[Object]
+    version: str
 
 
 class Api:
@@ -118,26 +163,39 @@ class Api:
         If a page expires, the list starts again: earlier results are dropped, and ``keep`` may see an object twice.
         Without a namespace, all namespaces are read.
         """
+        return self.snapshot(kind, keep, namespace, labels=labels, fields=fields, metadata_only=metadata_only).kept
+
+    def snapshot(
+        self,
+        kind: Kind,
+        keep: Callable[[Object], T | None],
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> Snapshot[T]:
+        """As :meth:`list`, with the version from which :meth:`watch` tells what changed."""
         wanted = RequestInfo("list", kind, namespace)
         query = {name: text for name, text in (("labelSelector", labels), ("fieldSelector", fields)) if text}
         for _ in range(_RESTARTS):
             kept: list[T] = []
+            version = ""
             try:
-                for item in self._items(wanted, query, metadata_only=metadata_only):
-                    made = keep(item)
-                    if made is not None:
-                        kept.append(made)
+                for page in self._pages(wanted, query, metadata_only=metadata_only):
+                    version = version or page.version  # that of the first page; later pages show the same state
+                    kept += (made for made in map(keep, page.items) if made is not None)
             except ClusterError as failure:
                 if failure.status == 410:
                     continue
                 raise
-            return kept
+            return Snapshot(kept, version)
         what = f"{wanted}: the list expired {_RESTARTS} times while it was read"
         raise ClusterError(
             [Problem(Code.LIST_EXPIRED, what, where=self.display, fix="The server is very busy: try again later")], 410
         )
 
-    def _items(self, wanted: RequestInfo, query: Mapping[str, str], *, metadata_only: bool) -> Iterator[Object]:
+    def _pages(self, wanted: RequestInfo, query: Mapping[str, str], *, metadata_only: bool) -> Iterator[_Page]:
         kind, token, size, length = wanted.kind, "", PAGE, 0
         path, accept = kind.collection(wanted.namespace), _accept("List", metadata_only=metadata_only)
         seen = {token}
@@ -155,8 +213,7 @@ class Api:
             items, metadata = listed.get("items") or [], listed.get("metadata") or {}
             if not isinstance(items, list) or not isinstance(metadata, dict):
                 raise self._wrong(wanted, "it is not a list of objects")
-            for item in items:
-                yield self._checked(wanted, item)
+            yield _Page((self._checked(wanted, item) for item in items), str(metadata.get("resourceVersion") or ""))
             token = metadata.get("continue") or ""
             if not token:
                 return
@@ -164,6 +221,41 @@ class Api:
                 raise self._wrong(wanted, "the token of its next page is not a new one")
             seen.add(token)
         raise self._wrong(wanted, f"it has more than {_PAGES} pages or {_LIST >> 30} GiB")
+
+    def watch(self, subject: Subject, since: str, seconds: int) -> Iterator[WatchEvent]:
+        """Changes after version ``since``, for as many ``seconds``. Without a version, begins with what there is.
+
+        Raises ClusterError, also later: with status 410 if the version is too old, and the state must be read again.
+        """
+        wanted = RequestInfo("watch", subject.kind, subject.namespace, subject.name)
+        given = {
+            "resourceVersion": since,
+            "labelSelector": subject.labels,
+            "fieldSelector": f"metadata.name={subject.name}" if subject.name else "",
+        }
+        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        query |= {key: text for key, text in given.items() if text}
+        path, accept = subject.kind.collection(subject.namespace), _accept(metadata_only=not subject.whole)
+        call = Call("GET", path, query, accept=accept)
+        answer, lines = self._transport.stream(call, WATCH_SILENCE, seconds + WATCH_SILENCE)
+        if answer.status != 200:
+            raise refusal(wanted, answer.status, answer.data, self.display)
+        return (self._event(wanted, line) for line in lines)
+
+    def _event(self, wanted: RequestInfo, line: bytes) -> WatchEvent:
+        event = self._object(wanted, Answer(200, line))
+        change, body = event.get("type"), event.get("object")
+        if change == "ERROR" and isinstance(body, dict):
+            code = body.get("code")
+            raise refusal(wanted, code if isinstance(code, int) else 500, _json(body), self.display)
+        if change == BOOKMARK and isinstance(body, dict):  # has no name
+            metadata = body.get("metadata")
+            version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+            if isinstance(version, str):
+                return WatchEvent(change, {"metadata": {"resourceVersion": version}})
+        if change not in {"ADDED", "MODIFIED", DELETED}:
+            raise self._wrong(wanted, "it is not an event of a watch")
+        return WatchEvent(change, self._checked(wanted, body))
 
     def serves(self, kind: Kind) -> bool:
         """Whether the server has this kind. All authenticated users may ask."""
@@ -368,6 +460,8 @@ def _json(body: Mapping[str, Any]) -> bytes:
     return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text).encode()
 
 
+IN_CLUSTER: Final = "in-cluster"
+"""In the display of a server: the own cluster of a pod."""
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """The folder with a pod's ServiceAccount token and authority."""
 
@@ -378,8 +472,26 @@ def connect(access: ContextRef, environment: Mapping[str, str], retries: RetryPo
     Raises InputError with all problems of a kubeconfig.
     """
     context = _context(access, environment)
+    user = f"context {context.name}" if context.name else IN_CLUSTER
+    return _open(context, environment, user, retries)
+
+
+def connect_inline(
+    kubeconfig: bytes, where: str, environment: Mapping[str, str], *, user: str, address: str = ""
+) -> Api:
+    """The server of the current context of a kubeconfig that is not a file, or the same server at another ``address``.
+
+    ``where`` is its place and ``user`` says who uses it, for messages. Makes no request. Raises InputError.
+    """
+    context = parse_inline_kubeconfig(kubeconfig, where).lead("", environment)
+    if address:
+        context = replace(context, cluster=Entry(context.cluster.path, {**context.cluster.body, "server": address}))
+    return _open(context, environment, user)
+
+
+def _open(context: Context, environment: Mapping[str, str], user: str, retries: RetryPolicy | None = None) -> Api:
     server = Server.of(context.cluster, environment)
-    display = f"{server.url} ({f'context {context.name}' if context.name else 'in-cluster'})"
+    display = f"{server.url} ({user})"
     credentials = credentials_of(context, environment)
     own = not context.name or "certificate-authority-data" in context.cluster.body
     authority = server.authority if own else b""

@@ -61,7 +61,8 @@ class LostError(Exception):
 class Exchange:
     """One request and its answer. It ends at ``until`` by ``clock``; the server may pause for ``wait`` seconds.
 
-    ``most`` is the limit of a body in bytes. After ``interrupted`` a running request has ``grace`` seconds.
+    ``most`` is the limit of a body in bytes. After ``interrupted`` a running request has ``grace`` seconds; that is
+    noticed within ``look`` seconds.
     """
 
     clock: Callable[[], float]
@@ -70,6 +71,7 @@ class Exchange:
     most: int
     interrupted: Event
     grace: float = 2.0
+    look: float = _LOOK
     _left: int = _HEAD
     _in_body: bool = False
 
@@ -85,7 +87,7 @@ class Exchange:
             raise self._oversized()
         begun = self.clock()
         while True:
-            sock.settimeout(min(_LOOK, self._remaining(begun + self.wait)))
+            sock.settimeout(min(self.look, self._remaining(begun + self.wait)))
             try:
                 count = sock.recv_into(buffer[: self._left])
             except TimeoutError:
@@ -104,9 +106,9 @@ class Exchange:
 
     def _remaining(self, silent: float) -> float:
         now = self.clock()
-        if self.interrupted.is_set():
+        if self.interrupted.is_set() and self.grace:
             self.until = min(self.until, now + self.grace)
-            self.grace = 0.0
+            self.grace = 0.0  # once: each further look would shorten it
         if now >= self.until:
             raise LostError("the answer took too long")
         if now >= silent:
@@ -274,7 +276,9 @@ def _proxied_pool(server: Server) -> PoolManager:
     from kubernetes.client.rest import RESTClientObject  # noqa: PLC0415 - slow
 
     # Without a proxy it would search for one in the environment of the process.
-    settings = Configuration(host=server.url, proxy=server.proxy, no_proxy=server.no_proxy)
+    # A host that ends with a dot has the same name without it, and no entry of NO_PROXY has one.
+    host = re.sub(r"\.(?=[:/]|$)", "", server.url)
+    settings = Configuration(host=host, proxy=server.proxy, no_proxy=server.no_proxy)
     settings.verify_ssl = not server.insecure
     settings.connection_pool_maxsize = _CONNECTIONS
     try:

@@ -53,11 +53,14 @@ def _segment(name: str) -> str:
 
 _OSM: Final = "operatingsystemmanager.k8c.io"
 _MACHINES: Final = "cluster.k8s.io"
+_KKP: Final = "kubermatic.k8c.io"
 
 SECRET: Final = Kind("", "v1", "Secret", "secrets")
 CONFIG_MAP: Final = Kind("", "v1", "ConfigMap", "configmaps")
 SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
 NAMESPACE: Final = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
+POD: Final = Kind("", "v1", "Pod", "pods")
+NODE: Final = Kind("", "v1", "Node", "nodes", namespaced=False)
 EVENT: Final = Kind("events.k8s.io", "v1", "Event", "events")
 ENDPOINT_SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 LEASE: Final = Kind("coordination.k8s.io", "v1", "Lease", "leases")
@@ -71,6 +74,10 @@ MACHINE: Final = Kind(_MACHINES, "v1alpha1", "Machine", "machines")
 PROFILE: Final = Kind(_OSM, "v1alpha1", "OperatingSystemProfile", "operatingsystemprofiles")
 CUSTOM_PROFILE: Final = Kind(_OSM, "v1alpha1", "CustomOperatingSystemProfile", "customoperatingsystemprofiles")
 CONFIG: Final = Kind(_OSM, "v1alpha1", "OperatingSystemConfig", "operatingsystemconfigs")
+USER_CLUSTER: Final = Kind(_KKP, "v1", "Cluster", "clusters", namespaced=False)
+SEED: Final = Kind(_KKP, "v1", "Seed", "seeds")
+CLUSTER_TEMPLATE: Final = Kind(_KKP, "v1", "ClusterTemplate", "clustertemplates", namespaced=False)
+KKP_CONFIGURATION: Final = Kind(_KKP, "v1", "KubermaticConfiguration", "kubermaticconfigurations")
 MUTATING_WEBHOOKS: Final = Kind(
     "admissionregistration.k8s.io",
     "v1",

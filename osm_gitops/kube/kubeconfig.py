@@ -159,6 +159,18 @@ def read_kubeconfig(access: ContextRef, environment: Mapping[str, str]) -> Kubec
     return Kubeconfig(tuple(files), tuple(missing), tuple(problems), current, entries)
 
 
+def parse_inline_kubeconfig(text: bytes, where: str) -> Kubeconfig:
+    """A kubeconfig that is not a file, such as the value of a Secret. Raises InputError, also if it names files or
+    programs of this machine: whoever may write the object must not have them read or run."""
+    body = _parsed(text, where)
+    entries = {key: Entry(Path(where), value) for key, value in _entries(body)}
+    for (kind, _), entry in entries.items():
+        outside = [key for key in (*_FILES.get(kind, ()), "exec", "auth-provider") if entry.body.get(key)]
+        if outside:
+            raise _wrong(where, f"it must not have {', '.join(outside)}, as it is not a file of this machine")
+    return Kubeconfig((Path(where),), (), (), str(body.get("current-context") or ""), entries)
+
+
 def _files(access: ContextRef, environment: Mapping[str, str]) -> Sequence[Path]:
     if access.kubeconfig:
         return [Path(access.kubeconfig)]
@@ -176,21 +188,26 @@ def _read(path: Path) -> Mapping[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as fault:
-        raise _wrong(path, f"it cannot be read: {fault.strerror}") from None
+        raise _wrong(str(path), f"it cannot be read: {fault.strerror}") from None
+    return _parsed(text, str(path))
+
+
+def _parsed(text: bytes, where: str) -> Mapping[str, Any]:
+    """The content of a kubeconfig. Raises InputError."""
     try:
-        documents = load_documents(text, str(path))
+        documents = load_documents(text, where)
     except InputError:
         # The parser's message may quote a token.
-        raise _wrong(path, "it is not YAML") from None
+        raise _wrong(where, "it is not YAML") from None
     body = documents[0].value if documents else None
     if len(documents) < 2 and body is None:
         return _EMPTY  # as in kubectl
     if len(documents) > 1 or not isinstance(body, Mapping) or body.get("kind", "Config") != "Config":
-        raise _wrong(path, "it is not a kubeconfig")
+        raise _wrong(where, "it is not a kubeconfig")
     for kind in _LISTS:
         items = body.get(kind) or []
         if not isinstance(items, list) or not all(_is_entry(item, kind) for item in items):
-            raise _wrong(path, f"its {kind} are not a list of named entries")
+            raise _wrong(where, f"its {kind} are not a list of named entries")
     return body
 
 
@@ -204,7 +221,7 @@ def _entries(body: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapping
             yield (kind, str(item.get("name"))), item.get(kind.removesuffix("s")) or _EMPTY
 
 
-def _wrong(path: Path, what: str) -> InputError:
+def _wrong(where: str, what: str) -> InputError:
     return input_error(
-        Code.KUBECONFIG_INVALID, what, where=str(path), fix="Create it again, for example with your provider's tool"
+        Code.KUBECONFIG_INVALID, what, where=where, fix="Create it again, for example with your provider's tool"
     )

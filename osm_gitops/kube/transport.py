@@ -197,36 +197,57 @@ class Transport:
                     present(self._pool, identity, self._where)
                     self._presented = identity
 
-    def _once(self, call: Call, identity: Identity, until: float) -> Answer:
-        from urllib3 import HTTPHeaderDict, Timeout  # noqa: PLC0415 - slow
+    def stream(self, call: Call, silence: float, total: float) -> tuple[Answer, Iterator[bytes]]:
+        """An answer with its lines as they arrive, without retries; with another status than 200, its data.
 
-        with self._lock:
-            self.requests += 1
-        headers = HTTPHeaderDict(identity.headers, **{"User-Agent": _AGENT, "Accept": call.accept})
-        if call.body is not None:
-            headers["Content-Type"] = call.content_type
-        url = f"{self.server.url}{call.path}{f'?{urlencode(call.query)}' if call.query else ''}"
-        exchange = Exchange(self._retries.clock, until, self._retries.read, call.most, self._interrupted)
-        left = max(0.001, until - self._retries.clock())
-        if self._interrupted.is_set():
-            left = min(left, exchange.grace)
-        limits = Timeout(connect=min(left, self._retries.connect), read=min(left, self._retries.read))
+        The answer may take ``total`` seconds, in which the server may pause for ``silence``. ``call.most`` limits a
+        line. Raises ClusterError, while lines are read too.
+        """
+        clock = self._retries.clock
+        exchange = Exchange(clock, clock() + total, silence, call.most, self._interrupted, look=silence)
+        identity = self._identity()
+        data = b""
         try:
-            with exchanging(exchange):
-                response = self._pool.urlopen(
-                    call.method,
-                    url,
-                    body=call.body,
-                    headers=headers,
-                    retries=False,
-                    redirect=False,
-                    timeout=limits,
-                    pool_timeout=left,
-                    preload_content=False,
-                    decode_content=False,
-                )
-                data = _read(response, exchange)
-            return Answer(response.status, data, response.headers.get("Retry-After", ""))
+            with self._explained():
+                response = self._open(call, identity, exchange)
+                if response.status == 401 and self._renew(identity):
+                    _read(response, exchange)
+                    response = self._open(call, self._identity(), exchange)
+                if response.status != 200:
+                    data = _read(response, exchange)
+        except LostError as lost:
+            raise self._unanswered(call, lost, 1) from None
+        self._known = True
+        lines = self._lines(call, response, exchange) if response.status == 200 else iter(())
+        return Answer(response.status, data, response.headers.get("Retry-After", "")), lines
+
+    def _lines(self, call: Call, response: BaseHTTPResponse, exchange: Exchange) -> Iterator[bytes]:
+        rest = b""
+        try:
+            with self._explained():
+                for chunk in response.stream(_CHUNK, decode_content=False):
+                    exchange.body_begins()  # the limit is that of a line
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    if len(rest) > call.most:
+                        raise LostError("a line of the answer is too large", final=True)
+                    yield from filter(None, lines)
+        except LostError as lost:
+            raise self._unanswered(call, lost, 1) from None
+        finally:
+            response.close()
+            response.release_conn()
+
+    def _once(self, call: Call, identity: Identity, until: float) -> Answer:
+        exchange = Exchange(self._retries.clock, until, self._retries.read, call.most, self._interrupted)
+        with self._explained():
+            response = self._open(call, identity, exchange)
+            return Answer(response.status, _read(response, exchange), response.headers.get("Retry-After", ""))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn errors of libraries into LostErrors."""
+        try:
+            yield
         except KeyboardInterrupt:
             self.hurry()  # the end of the run may send more requests, which must not take minutes
             raise
@@ -235,6 +256,34 @@ class Transport:
             if lost is None:
                 raise
             raise lost from None
+
+    def _open(self, call: Call, identity: Identity, exchange: Exchange) -> BaseHTTPResponse:
+        """Send a request, and read the head of its answer."""
+        from urllib3 import HTTPHeaderDict, Timeout  # noqa: PLC0415 - slow
+
+        with self._lock:
+            self.requests += 1
+        headers = HTTPHeaderDict(identity.headers, **{"User-Agent": _AGENT, "Accept": call.accept})
+        if call.body is not None:
+            headers["Content-Type"] = call.content_type
+        url = f"{self.server.url}{call.path}{f'?{urlencode(call.query)}' if call.query else ''}"
+        left = max(0.001, exchange.until - self._retries.clock())
+        if self._interrupted.is_set():
+            left = min(left, exchange.grace)
+        limits = Timeout(connect=min(left, self._retries.connect), read=min(left, self._retries.read))
+        with exchanging(exchange):
+            return self._pool.urlopen(
+                call.method,
+                url,
+                body=call.body,
+                headers=headers,
+                retries=False,
+                redirect=False,
+                timeout=limits,
+                pool_timeout=left,
+                preload_content=False,
+                decode_content=False,
+            )
 
     def _unanswered(self, call: Call, lost: LostError, tried: int) -> ClusterError:
         times = "once" if tried == 1 else f"{tried} times"
@@ -264,7 +313,7 @@ def _read(response: BaseHTTPResponse, exchange: Exchange) -> bytes:
         response.release_conn()  # another request may wait for the connection
         raise
     response.release_conn()
-    if not data and response.headers.get("Content-Length") != "0":
+    if not data and response.status != 204 and response.headers.get("Content-Length") != "0":
         raise LostError("the connection broke off")  # within the head, which http.client does not notice
     return bytes(data)
 

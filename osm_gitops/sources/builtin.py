@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from osm_gitops.errors import Code, InputError, input_error
+from osm_gitops.errors import Code, InputError, did_you_mean, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import Version, parse_version
-from osm_gitops.gotemplate.faults import similar
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.sources.schema import Checked
 
@@ -71,11 +70,10 @@ def read_builtin(name: str, version: str, namespace: str) -> Checked[OperatingSy
 
     try:
         if name not in names(version):
-            hint = similar(name, names(version)).removeprefix("; ")
             raise input_error(
                 Code.PROFILE_NOT_FOUND,
                 f'there is no built-in profile "{name}" in version {version}',
-                fix=hint.capitalize(),
+                fix=did_you_mean(name, names(version)),
             )
         found = compose(FOLDER, name, version)
     except InputError as failure:

@@ -30,14 +30,15 @@ from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPA
 from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, UnreadableClusterInfo, cluster_info
 from osm_gitops.render.resolve.named_facts import MOST_GETS, by_namespace, named_facts, named_profiles
 from osm_gitops.sources.inputs_builder import InputsBuilder
-from osm_gitops.sources.machines import SERVICE_LABEL, credential_environment, read_config_map
+from osm_gitops.sources.machines import SERVICE_LABEL, credential_environment, read_config_map, read_machine
 from osm_gitops.sources.manifests import KKP_NAMESPACE, RawObject, identify
 
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
 
 _FORBIDDEN: Final = 403
-_API_SERVICE: Final = ("default", f"{SERVICE_LABEL}=kubernetes")
+API_SERVICE: Final = ("default", f"{SERVICE_LABEL}=kubernetes")
+"""Namespace and label of the EndpointSlices that name the API server."""
 
 
 def read_machines(worker: Api) -> Inputs:
@@ -45,6 +46,12 @@ def read_machines(worker: Api) -> Inputs:
     live = _Live(worker)
     live.list(MACHINE_DEPLOYMENT)
     return live.inputs()
+
+
+def live_machine(body: dict[str, Json]) -> MachineDeployment | None:
+    """A MachineDeployment as a server gives it; ``None`` if it is invalid, which runs report."""
+    manifest = identify(RawObject(body, Origin(""), {}), "")
+    return None if isinstance(manifest, Problem) else read_machine(manifest).value
 
 
 def read_profiles(
@@ -113,7 +120,7 @@ def read_server(worker: Api, settings: Settings) -> Inputs:
 def _with_server(live: _Live, worker: Api, settings: Settings, environment: Mapping[str, str]) -> Inputs:
     if not live.has_cluster_info:
         # As in OSM (osm-behaviour.md, "Base kubeconfig").
-        live.list(ENDPOINT_SLICE, _API_SERVICE[0], labels=_API_SERVICE[1])
+        live.list(ENDPOINT_SLICE, API_SERVICE[0], labels=API_SERVICE[1])
     authority = runes(worker.certificate_authority.decode("utf-8", "surrogateescape"))
     live.builder.certificate_authority = authority
     if not authority and not settings.kubernetes_ca_bundle:

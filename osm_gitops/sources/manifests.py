@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
-from osm_gitops.errors import Code, Problem
+from osm_gitops.errors import Code, Problem, closest
 from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE
 from osm_gitops.model.objects import MACHINE_API_VERSION, OSM_API_VERSION, Json, Manifest, ObjectRef, Origin
 from osm_gitops.yaml.kubernetes import Document
@@ -102,8 +101,8 @@ def misspelt(raw: RawObject) -> Problem | None:
         return None
     if kind in _NAMES:
         return _nameless(raw, "apiVersion", f"is not a supported version of {kind}", "Write v1alpha1")
-    near = get_close_matches(kind, sorted(_NAMES), n=1)
-    return _nameless(raw, "kind", "is not known in this API group", f"Did you mean {near[0]}?") if near else None
+    near = closest(kind, _NAMES)
+    return _nameless(raw, "kind", "is not known in this API group", f"Did you mean {near}?") if near else None
 
 
 def identify(raw: RawObject, management_namespace: str) -> Manifest | Problem:

@@ -48,8 +48,10 @@ class Pod:
 
     def arguments(self) -> tuple[PodText, ...]:
         """``command`` and ``args``, with ``$(VAR)`` expanded as in the kubelet."""
-        words = (*(self.container.get("command") or ()), *(self.container.get("args") or ()))
-        return tuple(self._expanded(str(word), self.environment) for word in words)
+        words = [str(word) for word in (*(self.container.get("command") or ()), *(self.container.get("args") or ()))]
+        # Without a reference there is no need to read the Secrets that variables come from.
+        known = self.environment if any(_REFERENCE.search(word) for word in words) else {}
+        return tuple(self._expanded(word, known) for word in words)
 
     @property
     def environment(self) -> Mapping[str, PodText]:
@@ -219,6 +221,12 @@ def find_osm(api: Api, namespace: str = "", name: str = "") -> list[OsmDeploymen
 
     found = api.list(DEPLOYMENT, keep, namespace)
     return sorted(found, key=lambda each: (each.namespace, each.name))
+
+
+def get_osm(api: Api, namespace: str, name: str) -> OsmDeployment | None:
+    """The controller whose Deployment has this name; ``None`` if there is none. Raises ClusterError."""
+    body = api.get(DEPLOYMENT, namespace, name)
+    return None if body is None else _read(body, believed=True)
 
 
 def find_reachable_osm(api: Api, namespace: str) -> list[OsmDeployment]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Final, Generic, TypeVar
 
-from osm_gitops.errors import MOST_PROBLEMS, Code, Problem, first_problems
+from osm_gitops.errors import MOST_PROBLEMS, Code, Problem, did_you_mean, first_problems
 from osm_gitops.model.objects import Json, Manifest
 
 T = TypeVar("T")
@@ -151,13 +150,11 @@ class Reading:
             if len(self.warnings) > MOST_PROBLEMS:  # no more are listed, and the search for similar names takes time
                 self.warn(Code.UNKNOWN_FIELD, _at(path, key), "is not a field of this kind; the API server drops it")
                 continue
-            near = get_close_matches(key, sorted(known), n=1)
-            fix = f"Did you mean {near[0]}?" if near else f"Known fields: {', '.join(sorted(known))}"
+            fix = did_you_mean(key, known, f"Known fields: {', '.join(sorted(known))}")
             self.warn(Code.UNKNOWN_FIELD, _at(path, key), "is not a field of this kind; the API server drops it", fix)
 
     def _not_among(self, path: str, value: str, among: Collection[str]) -> None:
-        near = get_close_matches(value, sorted(among), n=1)
-        fix = f"Did you mean {near[0]}?" if near else f"It is one of: {', '.join(sorted(among))}"
+        fix = did_you_mean(value, among, f"It is one of: {', '.join(sorted(among))}")
         self.fault(
             Code.INVALID_VALUE,
             path,

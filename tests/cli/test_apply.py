@@ -107,7 +107,7 @@ def test_the_json_plan_has_a_version_and_all_actions(tree: Path, repo: Path) -> 
     assert tree.is_dir()
     assert repo.is_dir()
     report = json.loads(_plan("-o", "json").out)
-    assert report["formatVersion"] == "2.0"
+    assert report["formatVersion"] == "2.1"
     assert report["hasChanges"] is True
     assert report["summary"]["create"] == 10
 

@@ -101,7 +101,7 @@ def test_programs_read_the_same_as_json_with_a_version(repo: Path) -> None:
     (repo / ".sops.yaml").unlink()
     ran = osm_gitops("doctor", "--output", "json")
     report = checked("checkup", ran.out)
-    assert (ran.code, report["formatVersion"], report["healthy"]) == (1, "2.0", False)
+    assert (ran.code, report["formatVersion"], report["healthy"]) == (1, "2.1", False)
     (wrong,) = [finding for finding in report["findings"] if finding["state"] == "fix"]
     assert wrong["area"] == "target clusters"
     assert wrong["code"] == Code.PLAIN_SECRETS_IN_GIT.value
@@ -429,6 +429,14 @@ def test_every_right_that_is_missing_in_a_cluster_is_told(live: Cluster, tmp_pat
     named = f"target of cluster live: {live.server} (context management) "
     assert _has(wrong, Code.RIGHT_MISSING, named, "patch, delete on secrets", "cloud-init-settings")
     assert _has(wrong, Code.RIGHT_MISSING, "list on machines")
+
+
+def test_rights_to_watch_are_looked_at_where_runs_are_to_watch(live: Cluster, tmp_path: Path) -> None:
+    live.kubeconfig(tmp_path / "config", "reader")
+    assert not _has(_lines(osm_gitops("doctor"), "fix"), Code.RIGHT_MISSING, "allow watch")
+    wrong = _lines(osm_gitops("doctor", "--watch"), "fix")
+    assert _has(wrong, Code.RIGHT_MISSING, "watch on machinedeployments", "all namespaces")
+    assert _has(wrong, Code.RIGHT_MISSING, "watch on configmaps cluster-info", "kube-public")
 
 
 @pytest.mark.usefixtures("live")

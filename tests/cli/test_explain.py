@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +22,7 @@ from tests.cli.running import osm_gitops
 from tests.cli.scenes import GETTER_TOKEN, file, pool, profile, write_fleet, write_tree
 from tests.cli.schemas import checked
 from tests.faults import Expected, told
+from tests.git.repos import git, new_repository
 
 _KUBELET = "v1.kubelet-config.machine-controller.kubermatic.io"
 
@@ -73,7 +82,7 @@ def test_values_that_templates_ask_for_are_told(tmp_path: Path) -> None:
     body = profile(script=script, provisioningConfig={})
     body["metadata"]["annotations"] = {"osm-gitops.io/template": "jinja2/v1"}
     write_tree(tmp_path / "tree", body, pool())
-    where = "the profile's default"
+    where = "profile's default"
     assert _explained("workers", "--from", "tree")["values"] == [
         {"name": "downloads.cni", "value": "https://cni.example.com", "where": where, "default": True},
         {"name": "n", "value": "3", "where": where, "default": True},
@@ -86,10 +95,11 @@ def test_facts_are_named_and_not_shown(tmp_path: Path) -> None:
     facts = {each["name"]: each for each in _explained("workers", "--from", "tree")["rendering"]["facts"]}
     info = "ConfigMap kube-public/cluster-info (tree/ConfigMap-cluster-info.yaml:1)"
     assert (facts["API server"]["value"], facts["API server"]["where"]) == ("https://api.example.com:6443", info)
-    assert (facts["CA of the cluster"]["value"], facts["CA of the cluster"]["where"]) == ("", info)
+    assert (facts["CA of the cluster"]["value"], facts["CA of the cluster"]["where"]) == ("present", info)
     getter = facts["token that fetches the provisioning Secret"]
     assert getter["where"].startswith("Secret cloud-init-settings/cloud-init-getter-token, key token (tree/")
-    assert getter["value"] == ""
+    assert getter["value"] == "present"
+    assert facts["bootstrap token"]["value"] == "none yet"
     assert GETTER_TOKEN not in ran.out
 
 
@@ -294,6 +304,110 @@ def test_overlays_are_told_where_they_count(tmp_path: Path) -> None:
     assert "m.example.com" in _downloads("workers", "--from", "tree", "--overlay", "air")["hosts"]
 
 
+# --- target, machine, terminal ---
+
+
+def _target(*arguments: str) -> Any:
+    return _explained("workers", *arguments)["target"]
+
+
+def test_the_target_is_compared_and_the_commit_named_that_changed_it_last(tmp_path: Path) -> None:
+    new_repository(tmp_path / "desired")
+    write_tree(tmp_path / "tree", profile(), pool(), pool("others"))
+    fleet = "clusters:\n- {name: eu, from: tree, to: {git: {path: desired, branch: main}}}\n"
+    write_fleet(tmp_path, fleet)
+    missing = _target()
+    assert (missing["state"], missing["commit"], missing["where"]) == ("missing", "", "desired")
+    assert missing["changes"][0].startswith("create OperatingSystemProfile kube-system/osp-a: ")
+
+    apply = ("apply", "--yes", "--dangerously-plaintext-secrets")
+    assert osm_gitops(*apply).code == 0
+    first = git(tmp_path / "desired", "rev-parse", "HEAD").strip()
+    (tmp_path / "desired" / "README.md").write_text("other\n", "utf-8")
+    git(tmp_path / "desired", "commit", "--quiet", "--all", "-m", "nothing of a pool")
+    same = _target()
+    assert (same["state"], same["changes"], same["problems"]) == ("same", [], [])
+    assert same["commit"].startswith(f"{first[:12]} of ")
+    shown = osm_gitops("explain", "workers").out
+    assert f"  desired: has the same content, since commit {first[:12]} of " in shown
+
+    write_tree(tmp_path / "tree", pool("others", kubelet="1.34.1"))
+    assert _target()["state"] == "same"
+    write_tree(tmp_path / "tree", pool(kubelet="1.34.1"))
+    differs = _target()
+    assert differs["state"] == "differs"
+    assert all(each.startswith("update ") for each in differs["changes"])
+    assert not any("others" in each for each in differs["changes"])
+
+    next((tmp_path / "desired" / "eu").rglob("*workers*config.yaml")).write_text("a: [\n", "utf-8")
+    assert _target()["state"] != "same"
+
+
+def test_a_target_that_cannot_be_read_is_told_and_nothing_without_a_target(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    assert _target("--from", "tree") is None
+    write_fleet(tmp_path, "clusters:\n- {name: eu, from: tree, to: cluster, management: {kubeconfig: gone}}\n")
+    assert _target("--untrusted") is None
+    unknown = _target()
+    assert (unknown["state"], unknown["where"]) == ("unknown", "cluster")
+    assert unknown["problems"]
+
+
+def test_what_is_wrong_comes_first(tmp_path: Path) -> None:
+    body = profile(script="#!/bin/sh\n" + "# much ado\n" * 4_000)
+    write_tree(tmp_path / "tree", body, pool())
+    shown = osm_gitops("explain", "workers", "--from", "tree").out.split("\n\n")
+    assert [part.splitlines()[0] for part in shown][1:3] == ["Warnings", "Profile"]
+    write_tree(tmp_path / "tree", profile(script="{{ .Nothing }}"), pool())
+    shown = osm_gitops("explain", "workers", "--from", "tree").out.split("\n\n")
+    assert [part.splitlines()[0] for part in shown][1:3] == ["Cannot be rendered", "Profile"]
+
+
+def test_unknown_keys_of_the_machine_deployment_are_told(tmp_path: Path) -> None:
+    body = pool(cloudProviderSpec={"serverType": "cx22", "serverTyp": "cx22"})
+    body["spec"]["template"]["spec"]["providerSpec"]["value"]["operatingSystemSpec"] = {"disUpgradeOnBoot": True}
+    write_tree(tmp_path / "tree", profile(), body)
+    findings = _explained("workers", "--from", "tree")["findings"]
+    fields = {each["field"].rpartition(".")[2]: each for each in findings}
+    assert {"serverTyp", "disUpgradeOnBoot"} <= set(fields)
+    shown = osm_gitops("explain", "workers", "--from", "tree").out
+    assert all(f"- {each['where']}: {each['field']}: " in shown for each in findings)
+
+
+def test_commands_for_the_machine_name_its_units(tmp_path: Path) -> None:
+    units = [{"name": "setup.service", "enable": True, "content": "[Service]\nExecStart=/opt/bin/setup\n"}]
+    half = {"files": [file("/opt/bin/setup", "#!/bin/sh\n", 755)], "units": units}
+    write_tree(tmp_path / "tree", profile(bootstrapConfig=half), pool())
+    commands = [each["command"] for each in _explained("workers", "--from", "tree")["rendering"]["commands"]]
+    assert commands[0] == "cloud-init status --long"
+    assert "journalctl --boot --no-pager -u setup.service" in commands
+
+
+def test_no_line_on_a_terminal_is_longer_than_120_columns(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    command = [sys.executable, "-m", "osm_gitops", "explain", "workers", "--from", "tree"]
+    command += [
+        "--node-no-proxy",
+        ",".join(f"host-{number}.example.com" for number in range(20)),
+        "--pause-image",
+        "x" * 300,
+    ]
+    for columns, longest in ((300, 120), (80, 80)):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        with subprocess.Popen(command, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs) as running:
+            os.close(theirs)
+            shown = b""
+            with contextlib.suppress(OSError):  # Linux reports the end of a terminal as an error
+                while part := os.read(ours, 65_536):
+                    shown += part
+            assert running.wait() == 0
+        os.close(ours)
+        lines = shown.decode().splitlines()
+        assert max(map(len, lines)) <= longest
+        assert "host-19.example.com" in "".join(line.strip() for line in lines)
+
+
 # --- downloads ---
 
 _FETCHING = """\
@@ -337,6 +451,8 @@ def test_what_nodes_of_a_pool_ask_for_is_listed_with_its_places(tmp_path: Path) 
         "proxy.example.com:3128",
         "registry-1.docker.io",
     ]
+    assert list(told["redirects"]) == ["registry-1.docker.io"]
+    assert "production.cloudflare.docker.com" in told["redirects"]["registry-1.docker.io"]
 
 
 def test_without_a_pool_the_list_is_that_of_all_of_them(tmp_path: Path) -> None:

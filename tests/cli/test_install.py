@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
+from osm_gitops.errors import Code
 from tests.apiserver.after_osm import after_osm
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import command_group, osm_gitops
 from tests.cli.scenes import pool, write_fleet, write_tree
 from tests.conformance_data import DATA
+from tests.faults import Expected, told
 
 _IMAGE = ("--image", "registry.example.com/osm-gitops:1")
 
@@ -317,3 +319,93 @@ def test_on_a_terminal_it_asks_who_else_writes(answer: str, users: list[str], mo
     (validation,) = policy["spec"]["validations"]
     assert (_FLUX in validation["expression"]) == bool(users)
     assert ('"deployers"' in validation["expression"]) == bool(users)
+
+
+_REPO = ("--repo", "https://git.example.com/nodes.git")
+
+
+def test_a_seed_gets_one_account_and_runs_from_the_config_repo() -> None:
+    bodies = _installed("--kkp", *_IMAGE, *_REPO, "--git-token-secret", "git")
+    assert _kinds(bodies) == [
+        *("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "CronJob")
+    ]
+    assert _container(_named(bodies, "CronJob", "osm-gitops"))["args"] == [
+        *("apply", "--yes", "--require-clean", "--repo=https://git.example.com/nodes.git"),
+        "--git-token-file=/etc/osm-gitops/git/token",
+    ]
+    rules = _named(bodies, "ClusterRole", "osm-gitops")["rules"]
+    secrets = ["internal-admin-kubeconfig", "cloud-credentials"]
+    assert {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": secrets} in rules
+    assert [each["verbs"] for each in rules if "clusters" in each["resources"]] == [["list"]]
+
+
+def test_the_rights_to_switch_are_printed_by_name_only() -> None:
+    bodies = _installed("--kkp", "--part", "switch")
+    role = _named(bodies, "ClusterRole", "osm-gitops-switch")
+    assert {"apiGroups": ["kubermatic.k8c.io"], "resources": ["clusters"], "verbs": ["get", "patch"]} in role["rules"]
+    assert _kinds(bodies) == ["ClusterRole", "ClusterRoleBinding"]
+
+
+def test_the_runs_on_a_seed_are_those_of_the_fleet_file(tmp_path: Path) -> None:
+    write_fleet(tmp_path, "clusters:\n- kkp: {}\n  to: {git: {path: clusters}}\n")
+    bodies = _installed("--kkp", *_IMAGE, *_REPO)
+    apply = _named(bodies, "CronJob", "osm-gitops-apply")
+    assert "--push" in _container(apply)["args"]
+    pod = apply["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == "osm-gitops"
+    assert _container(_named(bodies, "CronJob", "osm-gitops-refresh"))["args"][0] == "refresh"
+    write_fleet(tmp_path, "clusters:\n- kkp: {}\n  to: cluster\n")
+    assert [each["metadata"]["name"] for each in _installed("--kkp", *_IMAGE, *_REPO) if each["kind"] == "CronJob"] == [
+        "osm-gitops"
+    ]
+    write_fleet(tmp_path, "clusters:\n- {name: prod, from: cluster}\n")
+    assert told(_refused("--kkp", *_IMAGE, *_REPO)) == [Expected(Code.NO_SOURCE, "--kkp")]
+
+
+def test_each_seed_may_have_a_fleet_file_of_its_own(tmp_path: Path) -> None:
+    write_fleet(tmp_path / "eu", "clusters: [{kkp: {}, to: cluster}]")
+    job = _named(_installed("--kkp", *_IMAGE, *_REPO, "--fleet", "eu/osm-gitops.yaml"), "CronJob", "osm-gitops")
+    assert _container(job)["args"][-1] == "--fleet=eu/osm-gitops.yaml"
+    absolute = str(tmp_path / "eu" / "osm-gitops.yaml")
+    assert told(_refused("--kkp", *_IMAGE, *_REPO, "--fleet", absolute)) == [Expected(Code.INVALID_OPTION, absolute)]
+    both = "clusters: [{kkp: {seed: {context: eu}}, to: cluster}, {kkp: {seed: {context: us}}, to: cluster}]"
+    for text in (both, "clusters: [{kkp: {}, to: cluster}, {name: prod, from: cluster, to: cluster}]"):
+        write_fleet(tmp_path, text)
+        assert "Give each seed a fleet file of its own" in osm_gitops("install", "--kkp", *_IMAGE, *_REPO).err
+
+
+def test_what_has_no_meaning_for_a_seed_is_refused_all_at_once() -> None:
+    said = _refused(
+        *("--kkp", "--side", "both", "--writer", "me", "--secret", "a/b", "--from", "cluster"),
+        *("--worker-kubeconfig-secret", "w", "--part", "crds", "--part", "jobs", "--home-namespace", "kubermatic"),
+    )
+    assert told(said) == [
+        *(Expected(Code.OPTIONS_CONFLICT, f"--{option}") for option in ("side", "worker-kubeconfig-secret", "writer")),
+        *(Expected(Code.OPTIONS_CONFLICT, f"--{option}") for option in ("secret", "from", "part crds")),
+        Expected(Code.INVALID_OPTION, "--home-namespace kubermatic"),
+        *(Expected(Code.MISSING_ARGUMENT, f"--{option}") for option in ("image", "repo")),
+    ]
+
+
+def test_the_switch_part_is_for_a_seed_only() -> None:
+    assert told(_refused("--part", "switch")) == [Expected(Code.OPTIONS_CONFLICT, "--part switch", "--kkp")]
+
+
+def test_runs_of_a_fleet_can_be_shared_by_pods() -> None:
+    bodies = _installed(*_IMAGE, *("--repo", "https://git.example.com/nodes.git", "--shards=4", "--part=jobs"))
+    for body in bodies:
+        job = body["spec"]["jobTemplate"]["spec"]
+        assert (job["completionMode"], job["completions"], job["parallelism"]) == ("Indexed", 4, 4)
+        assert "--shard=$(JOB_COMPLETION_INDEX)/4" in _container(body)["args"]
+        rules = job["podFailurePolicy"]["rules"]
+        assert [rule["action"] for rule in rules] == ["Ignore", "FailIndex"]
+        assert rules[1]["onExitCodes"] == {
+            "containerName": _container(body)["name"],
+            "operator": "In",
+            "values": [1],
+        }
+
+
+@pytest.mark.parametrize("more", [(), ("--repo", "https://git.example.com/nodes.git", "--watch")])
+def test_runs_of_one_cluster_and_runs_that_go_on_cannot_be_shared(more: tuple[str, ...]) -> None:
+    assert told(_refused(*_IMAGE, "--shards=4", *more)) == [Expected(Code.OPTIONS_CONFLICT, "--shards 4")]

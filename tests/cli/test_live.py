@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -392,3 +393,27 @@ def test_a_user_whom_our_own_policy_refuses_is_told_its_name_and_the_way_past_it
     until_allowed(adopted.osm.management.client(), [body | {"spec": config["spec"] | {"osVersion": "other"}}])
     ran = adopted.run("apply", "-cluster-dns=10.0.0.10")
     assert ran.code == 0, ran.err
+
+
+def test_a_server_that_never_answers_holds_no_other_cluster(adopted: Adopted) -> None:
+    folder = adopted.folder
+    real = adopted.osm.management.kubeconfig(folder / "kubeconfig")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        text = real.read_text("utf-8").replace(adopted.osm.management.server, address)
+        (folder / "silent").write_text(text, "utf-8")
+        fleet = folder / "osm-gitops.yaml"
+        fleet.write_text(
+            "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
+            "defaults: {from: cluster, to: cluster, "
+            "settings: {externalCloudProvider: true, kubernetesCABundle: ca.pem}}\n"
+            "clusters:\n- {name: silent, management: {kubeconfig: silent}}\n"
+            "- {name: default, management: {kubeconfig: kubeconfig}}\n",
+            "utf-8",
+        )
+        flags = ("--fleet", str(fleet), "--cluster-timeout", "10s", "--jobs", "2")
+        ran = osm_gitops("apply", "--yes", "--settle", "0s", *flags)
+    assert ran.code == 1
+    errors = [each for each in told(ran.err) if "silent" in each[1]]
+    assert errors == [Expected(Code.CLUSTER_TIMEOUT, "cluster silent", "10 s")], ran.err
+    assert "default: 5 pools written\n" in ran.err

@@ -71,7 +71,7 @@ def test_files_units_and_fields_that_are_new_or_gone_are_told_by_name(tmp_path: 
     ran = osm_gitops("osp", "diff", "before.yaml", "after.yaml", "-o", "json")
     told = checked("profile-diff", ran.out)
     assert (told["formatVersion"], told["before"], told["after"], told["differ"]) == (
-        "2.0",
+        "2.1",
         "before.yaml",
         "after.yaml",
         True,

@@ -101,7 +101,7 @@ def test_a_list_for_programs_names_the_pools_and_the_place(tmp_path: Path) -> No
     write_tree(tmp_path / "tree", profile(), pool("a"), pool("b", namespace="other"))
     listed = checked("profiles", osm_gitops("osp", "list", *_OWN, "--from", "tree", "--output", "json").out)
     assert listed == {
-        "formatVersion": "2.0",
+        "formatVersion": "2.1",
         "profiles": [
             {
                 "cluster": "default",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import Code
+from osm_gitops.yaml.emit import dump
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, objects_of, pool, profile, write_fleet, write_tree
 from tests.conformance_data import DATA
@@ -563,6 +564,81 @@ def test_osp_diff_shows_what_overlays_change_in_a_profile() -> None:
     refused = osm_gitops("osp", "diff", "osp-a", "--from", "tree")
     assert (refused.code, refused.out) == (1, "")
     assert Expected(Code.MISSING_ARGUMENT) in told(refused.err)
+
+
+def test_osp_diff_shows_what_an_overlay_does_that_the_cluster_has() -> None:
+    tree()
+    for name, content in (("a", "one"), ("b", "two")):
+        files = f"{{files: [{{path: /etc/{name}, content: {{inline: {{data: {content}}}}}}}]}}"
+        above = "overlays: [../a]\n" if name == "b" else ""
+        patch = f"{{target: {{name: osp-a}}, merge: {{spec: {{provisioningConfig: {files}}}}}}}"
+        overlay(name, f"{above}patches:\n- {patch}\n")
+
+    def changed(active: str, *given: str) -> set[str]:
+        write_fleet(Path(), f"clusters:\n- {{name: one, from: tree, overlays: [{active}]}}\n")
+        ran = osm_gitops("osp", "diff", "osp-a", *(f"--overlay={each}" for each in given), "--output", "json")
+        assert (ran.code, ran.err) == (0, "")
+        return {each["name"] for each in json.loads(ran.out)["changes"] if "/etc/" in each["name"]}
+
+    assert changed("a", "a") == {"provisioning /etc/a"}
+    assert changed("b", "b") == {"provisioning /etc/b", "provisioning /etc/a"}
+    assert changed("b", "a") == {"provisioning /etc/a"}
+    assert changed("a", "b") == {"provisioning /etc/b"}
+    assert changed("a, b", "./a/") == {"provisioning /etc/a"}
+
+
+def test_an_edited_text_is_told_at_the_line_where_it_comes_from() -> None:
+    tree()
+    text = dump(profile(script="#!/bin/sh\necho one\necho {{ .Wrong }}\n"))
+    Path("tree/OperatingSystemProfile-osp-a.yaml").write_text(text, "utf-8")
+    line = next(number for number, each in enumerate(text.splitlines(), start=1) if "Wrong" in each)
+    overlay(
+        "a",
+        """\
+        patches:
+        - target: {name: osp-a}
+          merge:
+            spec:
+              bootstrapConfig:
+                files:
+                - path: /opt/bin/bootstrap
+                  content:
+                    edit:
+                    - insertAfter: echo one
+                      text: |
+                        echo two
+                        echo {{ .Other }}
+        """,
+    )
+    assert errors("a")[0].startswith("a/overlay.yaml:15: ")
+    path = Path("a/overlay.yaml")
+    path.write_text(path.read_text("utf-8").replace("{{ .Other }}", "three"), "utf-8")
+    assert errors("a")[0].startswith(f"tree/OperatingSystemProfile-osp-a.yaml:{line}: ")
+
+
+def test_a_plan_warns_of_a_copy_whose_original_has_changed() -> None:
+    tree(provisioningConfig={"files": [file("/x", "x")], "templates": {"x": "old"}})
+    overlay(
+        "a",
+        """\
+        patches:
+        - target: {name: osp-a}
+          merge: {spec: {provisioningConfig: {templates: {x: {file: copy, baseDigest: "000000000000"}}}}}
+        """,
+    )
+    Path("a/copy").write_text("new", "utf-8")
+
+    def warnings() -> list[str]:
+        ran = osm_gitops("plan", "--from", "tree", "--to", "desired", "--overlay", "a")
+        assert ran.code in {0, 2}
+        return [sentence for code, sentence in told(ran.err + ran.out) if code is Code.OVERLAY_COPY_OUTDATED]
+
+    (warning,) = warnings()
+    digest = re.search(r'baseDigest: "([0-9a-f]{12})"', warning)
+    assert digest is not None
+    path = Path("a/overlay.yaml")
+    path.write_text(path.read_text("utf-8").replace("0" * 12, digest[1]), "utf-8")
+    assert warnings() == []
 
 
 def test_a_patched_built_in_profile_is_still_told_as_built_in() -> None:

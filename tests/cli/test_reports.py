@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from osm_gitops import __version__
+from osm_gitops.cli.reports import LEAST_LENGTH
 from osm_gitops.errors import Code
-from osm_gitops.report.markdown import LEAST_LENGTH
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
 from tests.faults import Expected, told
@@ -47,10 +47,10 @@ def test_markdown_and_html_tell_what_text_tells() -> None:
 
 
 def test_a_page_says_when_it_was_made_and_the_same_time_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert f"<p>Made by osm-gitops {__version__}, 20" in _plan("-o", "html").out
+    assert f">Made by osm-gitops {__version__}, 20" in _plan("-o", "html").out
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323045")
     page = _plan("-o", "html").out
-    assert f"<p>Made by osm-gitops {__version__}, 2026-01-02 03:04 UTC</p>" in page
+    assert f">Made by osm-gitops {__version__}, 2026-01-02 03:04 UTC</p>" in page
     assert page == _plan("-o", "html").out
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     ran = osm_gitops(*_PLAN, "-o", "html")
@@ -111,3 +111,51 @@ def test_a_cluster_that_fails_as_a_whole_is_in_the_report(tmp_path: Path) -> Non
     assert ran.code == 1
     assert "### Failed\n\n- `gone: cluster b: " in ran.out
     assert "<code>gone: cluster b: " in (tmp_path / "plan.html").read_text("utf-8")
+
+
+def _fleet(folder: Path, *clusters: str, script: str) -> None:
+    """A tree for each cluster: the first one has one pool, the second one two."""
+    for number, name in enumerate(clusters, start=1):
+        body = profile(script=f"#!/bin/sh\necho {script}\n")
+        write_tree(folder / "fleet" / name, body, *(pool(f"pool-{at}") for at in range(number)))
+    entries = "".join(f"- {{name: {name}, from: fleet/{name}, to: {{git: {{path: desired}}}}}}\n" for name in clusters)
+    write_fleet(folder, f"clusters:\n{entries}")
+
+
+def test_clusters_that_change_alike_are_told_once(tmp_path: Path) -> None:
+    new_repository(tmp_path / "desired")
+    names = ("eu", "us", "asia", "idle")
+    _fleet(tmp_path, *names, script="one")
+    assert osm_gitops("apply", "--yes", "--dangerously-plaintext-secrets").code == 0
+    _fleet(tmp_path, *names, script="two")
+    write_tree(tmp_path / "fleet" / "idle", profile(script="#!/bin/sh\necho one\n"))
+
+    def plan(*more: str) -> str:
+        ran = osm_gitops("plan", "--dangerously-plaintext-secrets", *more)
+        assert (ran.code, ran.err) == (0, "")
+        return ran.out
+
+    text = plan()
+    assert text.startswith("3 clusters, the same change: eu, us, asia\n")
+    assert "  6 pools, alike: kube-system/pool-0, kube-system/pool-1, kube-system/pool-2\n" in text
+    assert text.count("+echo two") == plan("--cluster", "eu").count("+echo two")
+    summary = text[text.index("Plan: ") :].removeprefix("Plan: ").partition(" unchanged")[0].rpartition(", ")[0]
+    markdown = plan("-o", "markdown")
+    assert f"### `3 clusters, the same change: eu, us, asia`: {summary}" in markdown
+    assert "No changes: `idle`" in markdown
+    assert f"<code>3 clusters, the same change: eu, us, asia</code>: {summary}" in plan("-o", "html")
+    assert [each["name"] for each in json.loads(plan("-o", "json"))["clusters"]] == [*names]
+
+    write_tree(tmp_path / "fleet" / "us", profile(script="#!/bin/sh\necho three\n"))
+    text = plan()
+    assert "2 clusters, the same change: eu, asia\n" in text
+    assert "\nCluster us\n" in text
+
+
+def test_what_is_wrong_in_a_cluster_is_told_for_it_alone(tmp_path: Path) -> None:
+    new_repository(tmp_path / "desired")
+    _fleet(tmp_path, "eu", "us", script="one")
+    write_tree(tmp_path / "fleet" / "us", pool("broken", profile="missing"))
+    ran = osm_gitops("plan", "--dangerously-plaintext-secrets")
+    assert ran.code == 1
+    assert [line for line in ran.out.splitlines() if line.startswith("Cluster")] == ["Cluster eu", "Cluster us"]

@@ -44,6 +44,8 @@ def test_every_command_that_prints_json_has_a_schema() -> None:
         "explain": "explanation",
         "validate": "findings",
         "status": "status",
+        "rollout": "rollout",
+        "report": "report",
         "doctor": "checkup",
         "osp list": "profiles",
         "osp diff": "profile-diff",

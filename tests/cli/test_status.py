@@ -37,7 +37,7 @@ def _told(*more: str) -> dict[str, Any]:
     ran = _status("-o", "json", *more)
     assert ran.code == 0, ran.err
     document = checked("status", ran.out)
-    assert document["formatVersion"] == "2.0"
+    assert document["formatVersion"] == "2.1"
     (cluster,) = document["clusters"]
     return dict(cluster)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from textwrap import dedent
 
@@ -18,6 +19,7 @@ from osm_gitops.config.spec import (
 )
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.model.promotion import After
 from osm_gitops.pipeline.load import load_settings
 from tests.faults import Expected, placed, refused
 
@@ -27,7 +29,7 @@ _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
 def _read(tmp_path: Path, text: str) -> tuple[ClusterSpec, ...]:
     file = tmp_path / "osm-gitops.yaml"
     file.write_text(_HEAD + dedent(text))
-    return read_fleet(file, "osm-gitops.yaml")
+    return read_fleet(file, "osm-gitops.yaml").clusters
 
 
 def _path(part: SourceRef) -> Path:
@@ -368,4 +370,80 @@ def test_machine_deployments_are_not_applied_from_the_cluster_nor_beside_git(tmp
         (Code.UNKNOWN_KEY, f"{at}.force"),
         (Code.WRONG_TYPE, f"{at}.path"),
         (Code.WRONG_TYPE, f"{at}.apply"),
+    ]
+
+
+_FLEET_OF_THREE = """\
+clusters:
+- {name: canary, from: a}
+- {name: prod-1, from: a}
+- {name: prod-2, from: a}
+waves:
+"""
+
+
+def test_waves_are_read_with_their_conditions(tmp_path: Path) -> None:
+    waves = """\
+- {name: first, select: [canary]}
+- name: second
+  select: ["prod-*"]
+  after: {wave: first, soak: 90m, waiting: 10m, machines: 2}
+  hold: the freeze of December
+"""
+    clusters = {each.name: each.wave for each in _read(tmp_path, _FLEET_OF_THREE + waves)}
+    first, second = clusters["canary"], clusters["prod-1"]
+    assert first is not None
+    assert (first.name, first.after, first.hold) == ("first", None, "")
+    assert second is not None
+    assert second is clusters["prod-2"]
+    assert second.after == After(wave="first", soak=timedelta(minutes=90), waiting=timedelta(minutes=10), machines=2)
+    assert second.hold == "the freeze of December"
+
+
+def test_a_wave_soaks_a_day_and_must_be_healthy_unless_said(tmp_path: Path) -> None:
+    waves = "- {name: one, select: [canary]}\n- {name: two, select: [prod-1], after: {wave: one}}\n"
+    clusters = {each.name: each.wave for each in _read(tmp_path, _FLEET_OF_THREE + waves)}
+    wave = clusters["prod-1"]
+    assert wave is not None
+    assert wave.after == After(wave="one", soak=timedelta(hours=24), healthy=True, waiting=timedelta(minutes=30))
+    assert clusters["prod-2"] is None
+
+
+def test_all_problems_of_waves_are_told_with_their_lines(tmp_path: Path) -> None:
+    waves = """\
+- {name: one, select: [canary], after: {wave: three}}
+- {name: two, select: [canary, "stage-*"], after: {wave: onee, soak: a day}}
+- {name: three, select: ["prod-*"], after: {wave: one, soak: 1h}}
+- {name: three, select: [], colour: red}
+- {name: four, select: [prod-1], after: {soak: 1h}, hold: true}
+- {name: five, select: [prod-2], after: {wave: five, healthy: false, machines: 1}}
+"""
+    assert set(_problems(tmp_path, _FLEET_OF_THREE + waves)) == {
+        (Code.WAVE_CIRCLE, "osm-gitops.yaml:8: waves[0].after.wave"),
+        (Code.CLUSTER_IN_TWO_WAVES, "osm-gitops.yaml:9: waves[1].select[0]"),
+        (Code.WAVE_MATCHES_NOTHING, "osm-gitops.yaml:9: waves[1].select[1]"),
+        (Code.UNKNOWN_WAVE, "osm-gitops.yaml:9: waves[1].after.wave"),
+        (Code.INVALID_VALUE, "osm-gitops.yaml:9: waves[1].after.soak"),
+        (Code.WAVE_CIRCLE, "osm-gitops.yaml:10: waves[2].after.wave"),
+        (Code.DUPLICATE_NAME, "osm-gitops.yaml:11: waves[3].name"),
+        (Code.UNKNOWN_KEY, "osm-gitops.yaml:11: waves[3].colour"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:11: waves[3].select"),
+        (Code.MISSING_KEY, "osm-gitops.yaml:12: waves[4].after.wave"),
+        (Code.CLUSTER_IN_TWO_WAVES, "osm-gitops.yaml:12: waves[4].select[0]"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:12: waves[4].hold"),
+        (Code.INVALID_VALUE, "osm-gitops.yaml:13: waves[5].after.machines"),
+        (Code.CLUSTER_IN_TWO_WAVES, "osm-gitops.yaml:13: waves[5].select[0]"),
+        (Code.WAVE_CIRCLE, "osm-gitops.yaml:13: waves[5].after.wave"),
+    }
+
+
+def test_what_waves_select_is_named(tmp_path: Path) -> None:
+    waves = """\
+- {name: one, select: [canary]}
+- {name: two, select: ["*a*", "stage-*"], after: {wave: onee}}
+"""
+    assert [*_refused(tmp_path, _FLEET_OF_THREE + waves)] == [
+        Expected(Code.UNKNOWN_WAVE, "osm-gitops.yaml:9", "onee", "Did you mean one?"),
+        Expected(Code.CLUSTER_IN_TWO_WAVES, "osm-gitops.yaml:9", "waves[1].select[0]", "canary", "one"),
+        Expected(Code.WAVE_MATCHES_NOTHING, "osm-gitops.yaml:9", "waves[1].select[1]", "stage-*"),
     ]

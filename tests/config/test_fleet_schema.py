@@ -17,8 +17,14 @@ from osm_gitops.config.fleet_file import read_fleet
 from osm_gitops.config.fleet_keys import (
     CLUSTER,
     GIT,
+    KKP,
+    KKP_CLUSTER,
     MACHINES,
     MANAGEMENT,
+    OVERRIDE,
+    PULL_REQUEST,
+    SEED,
+    SELECT,
     SOURCE,
     TARGET,
     TOP,
@@ -27,6 +33,7 @@ from osm_gitops.config.fleet_keys import (
     fleet_schema,
 )
 from osm_gitops.config.setting_names import SETTINGS, Kind
+from osm_gitops.config.spec import ClusterSpec, KkpEntry
 from osm_gitops.errors import InputError
 from osm_gitops.pipeline.load import load_settings
 
@@ -37,6 +44,7 @@ _HEAD = {"apiVersion": "osm-gitops.io/v1alpha1", "kind": "Fleet"}
 _VALUES: tuple[Any, ...] = (
     *("text", "", "10.0.0.1", "a=true", "r=https://m", "true", "7", "0", "cluster"),
     *(True, 7, 0, -1, 1.5, None),
+    *("internal", "renew", "{cluster}", "a-{cluster}", "{cluster}-{x}"),
     *([], ["10.0.0.1"], ["a=b"], [7], {}, {"a": True}, {"a": "b"}, {"a": ["b"]}, {"a": 7}),
 )
 
@@ -45,11 +53,21 @@ def _reader_takes(tmp_path: Path, fleet: Mapping[str, Any]) -> bool:
     file = tmp_path / "osm-gitops.yaml"
     file.write_text(yaml.safe_dump(fleet), "utf-8")
     try:
-        for cluster in read_fleet(file, "osm-gitops.yaml"):
+        read = read_fleet(file, "osm-gitops.yaml")
+        clusters = (*read.clusters, *(spec for entry in read.kkp for spec in _specs(entry)))
+        for cluster in clusters:
             load_settings(replace(cluster, overlays=()))  # whether they are there is no matter of the schema
     except InputError:
         return False
     return True
+
+
+def _specs(entry: KkpEntry) -> tuple[ClusterSpec, ...]:
+    return entry.template, *entry.overrides.values()
+
+
+def _kkp(given: Any = None, **entry: Any) -> dict[str, Any]:
+    return {**_HEAD, "clusters": [{"kkp": {} if given is None else given, **entry}]}
 
 
 def _fleet(**cluster: Any) -> dict[str, Any]:
@@ -79,8 +97,14 @@ _LEVELS: tuple[tuple[Keys, Any], ...] = (
     (MACHINES, lambda key, value: _fleet(**{"from": {"machineDeployments": {"path": "tree", key: value}}})),
     (TARGET, lambda key, value: _fleet(to={"git": {"path": "x"}, key: value})),
     (GIT, lambda key, value: _fleet(to={"git": {"path": "x", key: value}})),
+    (PULL_REQUEST, lambda key, value: _fleet(to={"git": {"path": "x", "pullRequest": {key: value}}})),
     (MANAGEMENT, lambda key, value: _fleet(management={key: value})),
     (WORKER, lambda key, value: _fleet(worker={key: value})),
+    (KKP_CLUSTER, lambda key, value: _kkp(**{key: value})),
+    (KKP, lambda key, value: _kkp({key: value})),
+    (SEED, lambda key, value: _kkp({"seed": {key: value}})),
+    (SELECT, lambda key, value: _kkp({"select": {key: value}})),
+    (OVERRIDE, lambda key, value: _kkp(overrides={"abc": {key: value}})),
 )
 
 

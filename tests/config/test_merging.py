@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.config.json_patch import PlacedFields, WrongOperation, operate, places_of
-from osm_gitops.config.patches import merge_piece
+from osm_gitops.config.json_patch import PatchBudget, PlacedFields, WrongOperation, operate, places_of
+from osm_gitops.config.patches import Merge
 from osm_gitops.errors import Code
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.overlay import Spot
@@ -25,8 +25,9 @@ def merged(base: str, piece: str) -> tuple[Json, list[str], dict[str, str]]:
     first, second = manifest("base", base), manifest("piece", piece)
     value = copy.deepcopy(dict(first.body))
     places = places_of(value, Spot(first, ""))
-    problems = merge_piece(value, places, second.body, Spot(second, ""), lambda *_: None)
-    return value, [str(each) for each in problems], {path: str(at) for path, at in PlacedFields(places).items()}
+    merge = Merge(lambda *_: None, PatchBudget())
+    merge.mapping(value, places, second.body, places_of(second.body, Spot(second, "")), "")
+    return value, [str(each) for each in merge.problems], {path: str(at) for path, at in PlacedFields(places).items()}
 
 
 BASE = """\

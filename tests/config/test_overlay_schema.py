@@ -12,11 +12,14 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from osm_gitops.config.overlay_keys import (
+    COPIED_TEXT,
+    EDITED_TEXT,
     METADATA,
     OPERATION,
     PATCH,
     PATCH_TARGET,
     PROFILE_PIECE,
+    TEXT_EDIT,
     TOP,
     Keys,
     overlay_schema,
@@ -60,6 +63,22 @@ def _operation(key: str, value: Any) -> dict[str, Any]:
     return _HEAD | {"patches": [{"target": {"name": "a"}, "json6902": [whole]}]}
 
 
+def _text(place: str, text: Any) -> dict[str, Any]:
+    halves = {
+        "template": {"templates": {"a": text}},
+        "file": {"files": [{"path": "/a", "content": text}]},
+        "unit": {"units": [{"name": "a", "content": text}]},
+        "drop-in": {"units": [{"name": "a", "dropIns": [{"name": "a", "content": text}]}]},
+        "runtime": {"supportedContainerRuntimes": [{"name": "a", "templates": {"a": text}}]},
+    }
+    return _patch(merge={"spec": {"bootstrapConfig": halves[place]}})
+
+
+def _edit(key: str, value: Any) -> dict[str, Any]:
+    whole = {"insertAfter": "a", "text": "b"} if key in {"insertAfter", "text"} else {"replace": "a", "with": "b"}
+    return _text("template", {"edit": [whole | {key: value}]})
+
+
 _LEVELS: tuple[tuple[Keys, Any], ...] = (
     (
         {key: value for key, value in TOP.items() if key not in {"overlays", "patches"}},
@@ -70,6 +89,12 @@ _LEVELS: tuple[tuple[Keys, Any], ...] = (
     (PROFILE_PIECE, lambda key, value: _patch(merge={"spec": {"a": 1}} | {key: value})),
     (METADATA, lambda key, value: _patch(merge={"metadata": {key: value}})),
     (OPERATION, _operation),
+    (
+        {"baseDigest": COPIED_TEXT["baseDigest"]},
+        lambda key, value: _text("file", {"file": "overlay.yaml"} | {key: value}),
+    ),
+    (EDITED_TEXT, lambda key, value: _text("unit", {"edit": [{"replace": "a", "with": "b"}]} | {key: value})),
+    (TEXT_EDIT, _edit),
 )
 
 
@@ -79,3 +104,15 @@ def test_schema_and_reader_agree_on_every_key_and_what_it_may_hold(tmp_path: Pat
         for value in _VALUES:
             overlay = placed(key, value)
             assert _VALIDATOR.is_valid(overlay) == _reader_takes(tmp_path, overlay), (key, value)
+
+
+@pytest.mark.parametrize("place", ["template", "file", "unit", "drop-in", "runtime"])
+def test_a_text_may_be_edited_or_copied_wherever_a_profile_has_one(tmp_path: Path, place: str) -> None:
+    for text, fits in (
+        ({"edit": [{"replace": "a", "with": ""}]}, True),
+        ({"file": "overlay.yaml", "baseDigest": "0123456789ab"}, True),
+        ({"edit": [{"replace": "a", "text": ""}]}, False),
+        ({"file": "overlay.yaml", "baseDigest": "0123"}, False),
+    ):
+        overlay = _text(place, text)
+        assert (_VALIDATOR.is_valid(overlay), _reader_takes(tmp_path, overlay)) == (fits, fits), text

@@ -160,6 +160,17 @@ def test_the_proxy_of_the_environment_is_used_unless_the_host_needs_none(
     assert len(patient) == 2
 
 
+def test_a_host_that_ends_with_a_dot_needs_no_proxy_where_its_name_needs_none(
+    worker: Cluster, tunnel: _Tunnel, tmp_path: Path, patient: list[float]
+) -> None:
+    change = {"server": "https://apiserver.cluster.invalid.:6443", "tls-server-name": "localhost"}
+    environment = {"HTTPS_PROXY": f"http://{tunnel.address}", "NO_PROXY": ".cluster.invalid"}
+    with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError):
+        _ask(_edited(worker, tmp_path / "config", environment, cluster=change))
+    assert tunnel.asked == []
+    assert patient
+
+
 def test_a_proxy_that_is_not_there_is_told_without_its_password(
     worker: Cluster, tmp_path: Path, patient: list[float]
 ) -> None:

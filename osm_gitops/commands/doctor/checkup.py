@@ -20,12 +20,19 @@ from osm_gitops.commands.doctor.checks import (
     note,
     ok,
 )
-from osm_gitops.commands.doctor.clusters import Connection, look_at_kubeconfigs, look_at_source, look_at_targets
+from osm_gitops.commands.doctor.clusters import (
+    Connection,
+    look_at_kubeconfigs,
+    look_at_seeds,
+    look_at_source,
+    look_at_targets,
+)
 from osm_gitops.config.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.config.fleet_keys import SCHEMA_FILE, fleet_schema
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, InputError
 from osm_gitops.pipeline.connections import Connections
+from osm_gitops.pipeline.kkp import discover
 from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.trust import TRUSTED, distrust
 
@@ -35,7 +42,8 @@ _NO_FLEET = f"there is no {FLEET_FILE} here or in a folder above, so commands ne
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
     """What to look at. ``environment`` is the process's, ``fleet`` the file that was named. ``untrusted``: nothing that
-    the fleet file names is run, asked, or read outside of its tree. ``strict``: warnings of sources are to be fixed."""
+    the fleet file names is run, asked, or read outside of its tree. ``strict``: warnings of sources are to be fixed.
+    ``watch``: runs are to watch clusters."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -44,6 +52,7 @@ class Checkup:
     connections: tuple[Connection, ...] = ()
     untrusted: bool = False
     strict: bool = False
+    watch: bool = False
 
     def access(self, side: str) -> ContextRef:
         """What was named for a side, as flags name it to runs."""
@@ -69,11 +78,13 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
     trust = distrust(path.parent) if checkup.untrusted else TRUSTED
     try:
         trust.check(path, shown)
-        specs = tuple(replace(spec, trust=trust) for spec in read_fleet(path, shown))
+        fleet = read_fleet(path, shown)
     except InputError as failure:
         yield from found("fleet", failure.problems)
         return
-    yield ok("fleet", f"{shown} names {len(specs)} cluster{'' if len(specs) == 1 else 's'}")
+    specs = tuple(replace(spec, trust=trust) for spec in fleet.clusters)
+    if specs or not fleet.kkp:
+        yield ok("fleet", f"{shown} names {len(specs)} cluster{'' if len(specs) == 1 else 's'}")
     if trust.allows(path.parent / SCHEMA_FILE):
         yield from _schema(path.parent / SCHEMA_FILE)
     management, worker = checkup.access("management"), checkup.access("worker")
@@ -82,12 +93,16 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
         for spec in specs
     )
     with closing(Connections(checkup.environment)) as connections:
+        user_clusters = discover(fleet, connections, management, trust)
+        if fleet.kkp:
+            yield from look_at_seeds(user_clusters, connections)
+        specs += tuple(spec for spec in user_clusters.clusters if not spec.problems)
         for spec in specs:
             yield from look_at_source(spec, keys, connections, State.FIX if checkup.strict else State.NOTE)
         if checkup.untrusted:
             yield note("target", Code.TARGETS_NOT_CHECKED, "targets are not looked at in an untrusted run")
         else:
-            yield from look_at_targets(specs, keys, connections)
+            yield from look_at_targets(specs, keys, connections, watch=checkup.watch)
 
 
 def _schema(path: Path) -> Iterator[Finding]:

@@ -21,7 +21,15 @@ from osm_gitops.commands.doctor.checks import (
     ok,
 )
 from osm_gitops.commands.install.install_plan import InstallPlan, for_cluster
-from osm_gitops.commands.install.rights import Right, management_reads, management_writes, worker_reads, worker_writes
+from osm_gitops.commands.install.rights import (
+    Right,
+    management_reads,
+    management_watches,
+    management_writes,
+    worker_reads,
+    worker_watches,
+    worker_writes,
+)
 from osm_gitops.config.spec import ClusterSpec, LiveTarget, TargetSpec, TreeRef
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
@@ -30,7 +38,8 @@ from osm_gitops.kube.api import Api
 from osm_gitops.kube.kubeconfig import Entry, read_kubeconfig
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.pipeline.connections import Connections
-from osm_gitops.pipeline.load import load_inputs, load_settings
+from osm_gitops.pipeline.kkp import Discovery, settings_problems
+from osm_gitops.pipeline.load import given_settings, load_inputs, load_settings
 from osm_gitops.sops.recipients import shown
 from osm_gitops.sops.rules import Rule
 from osm_gitops.targets.commits import GitPlace
@@ -81,11 +90,12 @@ def _host(cluster: Entry) -> str:
         return "no server"
 
 
-_HOW = "osm-gitops install prints roles with it"
+_HOW = "osm-gitops install prints roles with it, for watch with --watch"
 
 
-def look_at_live_target(spec: ClusterSpec, connections: Connections) -> Iterator[Finding]:
-    """A line for each of the cluster's servers, or for each right that is missing there.
+def look_at_live_target(spec: ClusterSpec, connections: Connections, *, watch: bool = False) -> Iterator[Finding]:
+    """A line for each of the cluster's servers, or for each right that is missing there; with ``watch`` also of those
+    of ``apply --watch``.
 
     What MachineDeployments name beyond the settings is left to the run, which tells it by name.
     """
@@ -94,6 +104,8 @@ def look_at_live_target(spec: ClusterSpec, connections: Connections) -> Iterator
         plan = for_cluster(InstallPlan(), spec, ())
         management = (*management_reads(plan), *management_writes(plan))
         worker = (*worker_reads(plan), *worker_writes(plan))
+        if watch:
+            management, worker = (*management, *management_watches(plan)), (*worker, *worker_watches(plan))
         one, other = connections.management(spec), connections.worker(spec)
         if one is other:
             yield from _look(area, one, dict.fromkeys((*management, *worker)))
@@ -121,6 +133,23 @@ def _missing(area: str, api: Api, right: Right) -> Iterator[Finding]:
             place = f"namespace {right.namespace}" if right.namespace else "all namespaces"
             what = f"{api.display} does not allow {', '.join(verbs)} on {resource}{named} in {place}"
             yield fix(area, Code.RIGHT_MISSING, what, _HOW)
+
+
+def look_at_seeds(user_clusters: Discovery, connections: Connections) -> Iterator[Finding]:
+    """What the seeds of a fleet have, why nothing is done for some of their clusters, and settings that differ from
+    those of Operating System Manager."""
+    usable = [spec for spec in user_clusters.clusters if not spec.problems]
+    yield ok("kkp", f"{len(usable)} user cluster{'' if len(usable) == 1 else 's'} of KKP can be worked on")
+    for spec in user_clusters.clusters:
+        yield from found(f"cluster {spec.name}", spec.problems)
+    for name, why in user_clusters.left_out.items():
+        yield note(f"cluster {name}", Code.KKP_CLUSTER_LEFT_OUT, f"it is left out: {why}")
+    for spec in usable:
+        try:
+            differing = settings_problems(spec, connections, given_settings(spec))
+            yield from found(f"cluster {spec.name}", differing, State.NOTE)
+        except OsmGitopsError as failure:
+            yield from found(f"cluster {spec.name}", failure.problems)
 
 
 _LISTED = 10
@@ -162,7 +191,9 @@ def _cut(findings: list[Finding]) -> Iterator[Finding]:
         yield Finding(last.area, last.state, more)
 
 
-def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys, connections: Connections) -> Iterator[Finding]:
+def look_at_targets(
+    specs: Sequence[ClusterSpec], keys: Keys, connections: Connections, *, watch: bool = False
+) -> Iterator[Finding]:
     """Live clusters, and the folders of the desired state, each once with all of its clusters."""
     clusters: dict[TargetSpec, list[str]] = {}
     for spec in specs:
@@ -170,7 +201,7 @@ def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys, connections: Conne
             how = "Add to: {git: {path: …}} or to: cluster to the fleet file"
             yield fix(f"cluster {spec.name}", Code.NO_TARGET, "it has no target", how)
         elif isinstance(spec.target, LiveTarget):
-            yield from look_at_live_target(spec, connections)
+            yield from look_at_live_target(spec, connections, watch=watch)
         else:
             clusters.setdefault(spec.target, []).append(spec.name)
     for target, names in clusters.items():

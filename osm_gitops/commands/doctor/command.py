@@ -83,6 +83,9 @@ def doctor(
     strict: Annotated[
         bool, typer.Option("--strict", help="Treat warnings about sources as errors.", envvar="OSM_GITOPS_STRICT")
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Check the rights of apply --watch too.", envvar="OSM_GITOPS_WATCH")
+    ] = False,
     untrusted: Untrusted = False,
     output: Annotated[
         Form, typer.Option("--output", "-o", help="Format of the findings.", envvar="OSM_GITOPS_OUTPUT")
@@ -102,6 +105,7 @@ def doctor(
         environment=for_untrusted(os.environ) if untrusted else dict(os.environ),
         untrusted=untrusted,
         strict=strict,
+        watch=watch,
         fleet=fleet,
         recipients=tuple(recipients or ()),
         connections=connections,

@@ -1,8 +1,9 @@
 """Show where the boot configuration of a pool comes from.
 
-Shows the profile and why it is used, the origin of each setting, the values that its templates read,
-facts, kubelet annotations that apply and those that are ignored, the resulting objects and files, and
-the size of the user-data compared with the provider's limit. Names secrets and never shows them.
+Shows warnings first, whether the target has the same content, the profile and why it is used, the
+origin of each setting, the values that its templates read, facts, kubelet annotations that apply and
+those that are ignored, the resulting objects and files, the size of the user-data compared with the
+provider's limit, and what to run on a machine that does not join. Names secrets and never shows them.
 
 Examples:
   osm-gitops explain workers                                   # a pool of the fleet
@@ -16,6 +17,7 @@ Examples:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from typing import Annotated
 
@@ -26,8 +28,7 @@ from osm_gitops.cli.completion import complete_pool
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Request, option, with_all_pools
 from osm_gitops.cli.run_options import run_options
-from osm_gitops.errors import Code, InputError, input_error
-from osm_gitops.gotemplate.faults import similar
+from osm_gitops.errors import Code, InputError, did_you_mean, input_error
 from osm_gitops.model.explained import RenderedFile, Rendering
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.pipeline.options import RunOptions
@@ -81,6 +82,7 @@ def explain(
         masker_of,
         user_data_text,
     )
+    from osm_gitops.commands.explain.targets import target_use  # noqa: PLC0415
 
     if downloads and (file or user_data is not None):
         raise input_error(
@@ -101,7 +103,8 @@ def explain(
             Code.MISSING_ARGUMENT, "explain needs the name of a MachineDeployment", fix="Name one, or add --downloads"
         )
     clusters = clusters_of(request, needs_target=False)
-    explanation = explain_pool(name, clusters, _options(request))
+    options = _options(request)
+    explanation = explain_pool(name, clusters, options)
     masker, hide = masker_of(explanation), request.untrusted
     if file or user_data is not None:
         if explanation.rendering is None:
@@ -112,8 +115,14 @@ def explain(
             chosen = _chosen_file(explanation.pool, explanation.rendering, file, half)
             console.out(file_text(explanation.rendering, chosen, masker, hide_secret_files=hide))
         return 0
-    write = explanation_json if output is Form.JSON else explanation_text
-    console.out(write(explanation, masker, hide_secret_files=hide))
+    if not request.untrusted:
+        spec = next(each for each in clusters if each.name == explanation.cluster)
+        profile = explanation.profile.ref if explanation.profile else None
+        explanation = replace(explanation, target=target_use(spec, explanation.pool, profile, options))
+    if output is Form.JSON:
+        console.out(explanation_json(explanation, masker, hide_secret_files=hide))
+    else:
+        console.out(explanation_text(explanation, masker, console.width(), hide_secret_files=hide))
     return 1 if explanation.problems else 0
 
 
@@ -159,7 +168,7 @@ def _chosen_file(pool: ObjectRef, rendering: Rendering, file: str, half: HalfNam
         )
     if not found:
         known = [each.path for each in rendering.files]
-        fix = similar(file, known).removeprefix("; ").capitalize() or f"{pool} has {', '.join(known)}"
+        fix = did_you_mean(file, known, f"{pool} has {', '.join(known)}")
         raise input_error(Code.BOOT_FILE_NOT_FOUND, f"file {file} not found", where="--file", about=str(pool), fix=fix)
     # If a half has a path twice, the node keeps the last one.
     return found[-1]

@@ -24,6 +24,7 @@ from osm_gitops.downloads.need import (
     Spot,
     listed,
 )
+from osm_gitops.downloads.redirects import redirects_of
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, BootUnit
 from osm_gitops.model.inputs import Inputs
@@ -38,7 +39,6 @@ from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
 from osm_gitops.report.json_words import FORMAT_VERSION, problem_json
 from osm_gitops.report.mask import MASK, Masker
-from osm_gitops.report.outline import many
 from osm_gitops.report.schema_words import (
     COUNT,
     PROBLEM_RECORD,
@@ -50,7 +50,7 @@ from osm_gitops.report.schema_words import (
     text,
     texts,
 )
-from osm_gitops.report.visible import section, table, visible
+from osm_gitops.report.visible import many, section, table, visible
 from osm_gitops.sources.manifests import MACHINE
 from osm_gitops.workers.calls import Series
 from osm_gitops.workers.process import LimitReached
@@ -272,7 +272,8 @@ def hosts_of(downloads: Downloads) -> dict[str, list[Listed]]:
 
 def _lines(downloads: Downloads) -> Iterator[str]:
     yield f"What nodes of {_pools(downloads)} ask for while they boot"
-    yield from section("Hosts", table((host, _kinds(needs)) for host, needs in hosts_of(downloads).items()))
+    hosts = ((host, _kinds(needs), _redirects(host)) for host, needs in hosts_of(downloads).items())
+    yield from section("Hosts", table(hosts))
     for kind, title in _TITLES.items():
         found = [each for each in downloads.needs if each.need.kind is kind]
         yield from section(title, table(_row(each, downloads) for each in found))
@@ -291,6 +292,11 @@ def _pools(downloads: Downloads) -> str:
 def _kinds(needs: Sequence[Listed]) -> str:
     counted = Counter(each.need.kind for each in needs)
     return ", ".join(f"{number} {kind.value}" for kind, number in counted.items())
+
+
+def _redirects(host: str) -> str:
+    found = redirects_of(host)
+    return f"redirects to {', '.join(found)}" if found else ""
 
 
 def _row(each: Listed, downloads: Downloads) -> tuple[str, ...]:
@@ -330,6 +336,7 @@ def _downloads_document(downloads: Downloads) -> dict[str, Json]:
         "formatVersion": FORMAT_VERSION,
         "pools": [_pool(pool) for pool in downloads.pools],
         "hosts": list(hosts_of(downloads)),
+        "redirects": {host: list(found) for host in hosts_of(downloads) if (found := redirects_of(host))},
         "needs": [_need(each) for each in downloads.needs],
         "unresolved": [
             {"why": each.unresolved.why, **_spot(each.unresolved.spot), "pools": [_pool(pool) for pool in each.pools]}
@@ -375,6 +382,11 @@ def downloads_schema() -> dict[str, Json]:
             formatVersion=format_version(),
             pools=listing("pool", "The pools that were analysed."),
             hosts=texts("The hosts that nodes connect to, with the port if one is named, sorted by name."),
+            redirects={
+                "type": "object",
+                "description": "By host the hosts that it is known to redirect to; * for parts that change.",
+                "additionalProperties": texts("The hosts, sorted by name."),
+            },
             needs=listing("need", "Each item once."),
             unresolved=listing("unresolved", "Places where it is not known what nodes ask for."),
             failed=listing("failed", "Pools that cannot be rendered."),

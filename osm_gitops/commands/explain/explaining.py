@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import posixpath
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from osm_gitops.config.setting_names import DEFAULT_TEXTS, SETTINGS, Kind
 from osm_gitops.config.settings import RawSetting, normal
 from osm_gitops.config.spec import ClusterSpec
-from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_error
+from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, did_you_mean, input_error
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.gotemplate.faults import similar
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half
+from osm_gitops.lint.rules.pools import pool_findings
+from osm_gitops.lint.rules.problems import problem_finding
+from osm_gitops.lint.rules.rules import POOL
 from osm_gitops.model.desired import ALL_SECRET, SecretTexts, Side
 from osm_gitops.model.explained import (
     ChosenProfile,
@@ -24,6 +27,7 @@ from osm_gitops.model.explained import (
     SettingOrigin,
     SizeUse,
 )
+from osm_gitops.model.finding import Finding
 from osm_gitops.model.inputs import Facts, Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
@@ -46,7 +50,7 @@ from osm_gitops.render.resolve.cluster_info import (
     cluster_info,
 )
 from osm_gitops.render.resolve.kubelet import annotation_uses
-from osm_gitops.render.resolve.machine_spec import readable_provider_config
+from osm_gitops.render.resolve.machine_spec import IGNITION, readable_provider_config
 from osm_gitops.render.resolve.pools import ResolvedPool, profile_ref
 from osm_gitops.render.user_data import bootstrap_size, provisioning_size
 from osm_gitops.sources.manifests import MACHINE, PROFILE
@@ -56,7 +60,7 @@ from osm_gitops.workers.process import LimitReached
 BOOTSTRAP: Final = "bootstrap"
 PROVISIONING: Final = "provisioning"
 OVERLAY: Final = "values"
-PROFILE_DEFAULT: Final = "the profile's default"
+PROFILE_DEFAULT: Final = "profile's default"
 _SMALLER: Final = {
     BOOTSTRAP: "Move what is not needed to fetch the provisioning half into that half",
     PROVISIONING: "Let a script download what is large",
@@ -77,13 +81,15 @@ class Loaded:
         return collect_sensitive(self.inputs.facts, self.inputs.machines, self.settings, self.inputs.sensitive)
 
 
-def load_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem]) -> Iterator[Loaded]:
-    """Read the sources of each cluster. A cluster that cannot be read adds its problems and does not stop the
-    others."""
+def load_clusters(
+    clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem], *, tokens: bool = False
+) -> Iterator[Loaded]:
+    """Read the sources of each cluster, also the bootstrap ``tokens`` of live ones. A cluster that cannot be read adds
+    its problems and does not stop the others."""
     for spec in clusters:
         try:
             settings = load_settings(spec)
-            inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=False)
+            inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=tokens)
         except OsmGitopsError as failure:
             problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
             continue
@@ -98,7 +104,7 @@ def explain_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOptions
     and what is known without rendering.
     """
     problems: list[Problem] = []
-    loaded = list(load_clusters(clusters, options, problems))
+    loaded = list(load_clusters(clusters, options, problems, tokens=True))
     cluster, machine = choose_pool(name, loaded, problems)
     return explanation(cluster, machine)
 
@@ -124,7 +130,7 @@ def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]
     available = ", ".join(
         dict.fromkeys(machine.ref.namespaced_name for each in loaded for machine in each.inputs.machines)
     )
-    fix = similar(name, known).removeprefix("; ").capitalize() or f"Available: {available or 'none'}"
+    fix = did_you_mean(name, known, f"Available: {available or 'none'}")
     raise InputError([*problems, Problem(Code.POOL_NOT_FOUND, f'{MACHINE} "{name}" not found', fix=fix)])
 
 
@@ -147,6 +153,7 @@ def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
         settings=tuple(_setting_origins(given_settings(cluster.spec))),
         values=found.values,
         annotations=annotation_uses(machine),
+        findings=_findings(machine, cluster),
         rendering=found.rendering,
         warnings=found.warnings,
         problems=found.problems,
@@ -154,6 +161,21 @@ def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
         hosts=cluster.inputs.hosts,
         sensitive=cluster.sensitive,
     )
+
+
+def _findings(machine: MachineDeployment, cluster: Loaded) -> tuple[Finding, ...]:
+    gates, sealed = cluster.settings.feature_gates, cluster.inputs.sensitive
+    try:
+        return call(checked_pool, machine, gates, sealed, limits=limits_of(cluster.settings))
+    except LimitReached as failure:
+        where, about = str(machine.manifest.origin), str(machine.ref)
+        problems = failure.named("checking it", where=where, about=about)
+        return tuple(problem_finding(POOL, problem) for problem in problems)
+
+
+def checked_pool(machine: MachineDeployment, gates: Mapping[str, bool], sealed: Collection[str]) -> tuple[Finding, ...]:
+    """Runs in a worker. What ``validate`` finds in the MachineDeployment itself, such as unknown keys."""
+    return tuple(pool_findings(machine, gates, sealed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +231,7 @@ def render_traced(machine: MachineDeployment, inputs: Inputs, settings: Settings
         live=tuple(_live_only(pool)),
         files=tuple(_file(file, secret) for file in document.texts),
         modules=tuple(_modules(document)),
+        commands=tuple(_commands(document, pool.utility)),
         sizes=sizes,
         user_data=_user_data(document),
         other_user_data={half: tuple(_user_data(each)[half] for each in other_documents) for half in HALVES},
@@ -351,6 +374,23 @@ def _modules(document: BootDocument) -> Iterator[str]:
                 yield f"{half} {name}"
 
 
+def _commands(document: BootDocument, utility: str) -> Iterator[tuple[str, str]]:
+    """What to run on a machine that does not join, in the order of its boot."""
+    paths = (posixpath.split(file.path) for file in document.texts)
+    services = dict.fromkeys(name for folder, name in paths if folder == UNITS and name.endswith(".service"))
+    units = " ".join(f"-u {name}" for name in services if "@" not in name)
+    if utility == IGNITION:
+        yield "journalctl --boot -t ignition", "whether Ignition wrote the files of the bootstrap half"
+    else:
+        yield "cloud-init status --long", "whether cloud-init is done, and its errors"
+        yield "cat /var/log/cloud-init-output.log", "what the commands of cloud-init printed"
+    if units:
+        yield f"journalctl --boot --no-pager {units}", "what the units of both halves did"
+    yield "systemctl --failed", "units that failed"
+    yield "journalctl --boot --no-pager -u kubelet -u containerd", "whether the kubelet runs and reaches the API server"
+    yield "ls -l /var/lib/kubelet/pki /etc/kubernetes/pki", "whether the kubelet has its client certificate"
+
+
 def _size(document: BootDocument, machine: MachineDeployment, half: Half) -> SizeUse:
     text = document.user_data[half].decode(errors="surrogateescape")
     if half == BOOTSTRAP:
@@ -374,9 +414,11 @@ def _facts(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[SettingOrigin]
     """Each fact with the object, setting or file that it comes from."""
     settings, facts = cluster.settings, cluster.facts
     yield SettingOrigin("API server", cluster.kubeconfig.server, _server(cluster))
-    yield SettingOrigin("CA of the cluster", "", _authority(cluster))
-    yield SettingOrigin("token that fetches the provisioning Secret", "", _secret(facts, GETTER_SECRET, "token"))
-    yield SettingOrigin("bootstrap token", "", _token(pool.machine, cluster))
+    authority = "present" if cluster.ca_certificate.strip() else "missing"
+    yield SettingOrigin("CA of the cluster", authority, _authority(cluster))
+    getter = _secret(facts, GETTER_SECRET, "token")
+    yield SettingOrigin("token that fetches the provisioning Secret", "present", getter)
+    yield SettingOrigin("bootstrap token", *_token(pool.machine, cluster))
     if settings.registry_credentials_secret is not None:
         yield SettingOrigin("registry credentials", "", _secret(facts, settings.registry_credentials_secret))
     if settings.host_ca_bundle:
@@ -414,16 +456,18 @@ def _secret(facts: Facts, name: tuple[str, str], key: str = "") -> str:
     return f"{named} ({found.origin})" if found else named
 
 
-def _token(machine: MachineDeployment, cluster: ClusterFacts) -> str:
+def _token(machine: MachineDeployment, cluster: ClusterFacts) -> tuple[str, str]:
+    """Whether the bootstrap token is there, and where it is."""
     kept = f"in Secret cloud-init-settings/{machine.kubelet_kubeconfig_name}, only in the cluster"
     account = cluster.tokens.service_account
     if account is not None:
-        return f"of ServiceAccount {'/'.join(account)}; {kept}"
+        return "present", f"of ServiceAccount {'/'.join(account)}; {kept}"
     found = cluster.tokens.by_label.get(machine.token_key, ())
     if found:
-        return f"Secret {NAMESPACE}/{found[0].name} ({found[0].origin})"
+        until = found[0].data.get("expiration", b"").decode()  # rendering has checked that it is a time
+        return f"present, until {until}", f"Secret {NAMESPACE}/{found[0].name} ({found[0].origin})"
     label = f"{NAME_LABEL}={machine.token_key}"
-    return f"created on delivery, with label {label}; {kept}"
+    return "none yet", f"created on delivery, with label {label}; {kept}"
 
 
 def _cloud_credentials(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[SettingOrigin]:

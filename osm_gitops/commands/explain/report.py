@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -18,7 +19,9 @@ from osm_gitops.model.explained import (
     Rendering,
     SettingOrigin,
     SizeUse,
+    TargetUse,
 )
+from osm_gitops.model.finding import Finding, Severity
 from osm_gitops.model.objects import Json
 from osm_gitops.plan.counterfactual import differing, secret_lines
 from osm_gitops.report.json_words import FORMAT_VERSION, object_json, problem_json
@@ -38,13 +41,31 @@ from osm_gitops.report.schema_words import (
 from osm_gitops.report.secret_diffs import CONTENTS_NOT_SHOWN, masked_texts
 from osm_gitops.report.visible import section, table, visible
 
+_INDENT: Final = 4
+_NARROWEST: Final = 45
 _HEADS: Final = ("HALF", "MODE", "BYTES", "PATH", "TEMPLATE")
 
 
-def explanation_text(explanation: Explanation, masker: Masker, *, hide_secret_files: bool = False) -> str:
-    """Text for people; it may change. ``hide_secret_files``: do not show sizes of files that are made from secrets."""
+def explanation_text(
+    explanation: Explanation, masker: Masker, width: int | None = None, *, hide_secret_files: bool = False
+) -> str:
+    """Text for people; it may change. Lines are wrapped at ``width`` columns.
+
+    ``hide_secret_files``: do not show sizes of files that are made from secrets.
+    """
     shown = _hidden(explanation) if hide_secret_files else explanation
-    return "".join(f"{visible(masker.text(line))}\n" for line in _lines(shown))
+    lines = (visible(masker.text(line)) for line in _lines(shown))
+    return "".join(f"{line}\n" for each in lines for line in (_wrapped(each, width) if width else (each,)))
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line as several. They continue in the last column of a table if it is wide enough, else further indented."""
+    width = max(width, _NARROWEST)
+    column = line.rfind("  ") + 2
+    if not line.strip() or column == len(line) - len(line.lstrip()) or width - column < _NARROWEST:
+        column = len(line) - len(line.lstrip()) + _INDENT
+    wrapped = textwrap.wrap(line, width, subsequent_indent=" " * column, break_on_hyphens=False)
+    return wrapped or [""]
 
 
 def explanation_json(explanation: Explanation, masker: Masker, *, hide_secret_files: bool = False) -> str:
@@ -113,6 +134,11 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         explanation.rendering and explanation.rendering.utility,
     )
     yield f"  {', '.join(part for part in machine if part)}"
+    yield from section("Cannot be rendered", (f"- {problem}" for problem in explanation.problems))
+    yield from section("Warnings", (f"- {problem}" for problem in explanation.warnings))
+    yield from section("Findings in the MachineDeployment", map(_finding_line, explanation.findings))
+    if explanation.target is not None:
+        yield from section("Target", _target_lines(explanation.target))
     yield from section("Profile", _profile_lines(explanation.profile))
     yield from section("Settings", _setting_lines(explanation.settings))
     yield from section("Values that its templates read", table(_origin_rows(explanation.values)))
@@ -121,8 +147,26 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     yield from section("Kubelet annotations", _annotation_lines(explanation.annotations))
     if explanation.rendering is not None:
         yield from _rendering_lines(explanation.rendering)
-    yield from section("Warnings", (f"- {problem}" for problem in explanation.warnings))
-    yield from section("Cannot be rendered", (f"- {problem}" for problem in explanation.problems))
+
+
+def _finding_line(finding: Finding) -> str:
+    fix = f". {finding.fix}" if finding.fix else ""
+    return f"- {finding.where}: {finding.field}: {finding.message}{fix} ({finding.severity.value} {finding.id})"
+
+
+def _target_lines(target: TargetUse) -> Iterator[str]:
+    since = f", since commit {target.commit}" if target.commit else ""
+    yield f"{target.where}: {_STATES[target.state]}{since}"
+    yield from (f"- {change}" for change in target.changes)
+    yield from (f"- {problem}" for problem in target.problems)
+
+
+_STATES: Final = {
+    "same": "has the same content",
+    "differs": "has other content, apply would change it",
+    "missing": "has nothing of this pool yet",
+    "unknown": "not compared",
+}
 
 
 def _profile_lines(profile: ChosenProfile | None) -> Iterator[str]:
@@ -171,6 +215,9 @@ def _rendering_lines(rendering: Rendering) -> Iterator[str]:
     yield from section("Files and units", table([_HEADS, *files]))
     yield from section("Modules of cloud-init, not rendered", rendering.modules)
     yield from section("User-data", (line for size in rendering.sizes for line in _size_lines(size)))
+    yield from section(
+        "On a machine that does not join", table((shows, command) for command, shows in rendering.commands)
+    )
 
 
 def _size_lines(size: SizeUse) -> Iterator[str]:
@@ -207,7 +254,19 @@ def _document(explanation: Explanation) -> dict[str, Json]:
             {"annotation": each.annotation, "value": each.value, "option": each.option, "why": each.why}
             for each in explanation.annotations
         ],
+        "target": _target(explanation.target) if explanation.target else None,
         "rendering": _rendering(explanation.rendering) if explanation.rendering else None,
+        "findings": [
+            {
+                "rule": each.id,
+                "severity": each.severity.value,
+                "message": each.message,
+                "where": each.where,
+                "field": each.field,
+                "fix": each.fix,
+            }
+            for each in explanation.findings
+        ],
         "warnings": [problem_json(problem) for problem in explanation.warnings],
         "problems": [problem_json(problem) for problem in explanation.problems],
     }
@@ -241,6 +300,7 @@ def _rendering(rendering: Rendering) -> dict[str, Json]:
             for each in rendering.files
         ],
         "modules": list(rendering.modules),
+        "commands": [{"command": command, "shows": shows} for command, shows in rendering.commands],
         "userData": [
             {
                 "half": each.half,
@@ -254,6 +314,16 @@ def _rendering(rendering: Rendering) -> dict[str, Json]:
             }
             for each in rendering.sizes
         ],
+    }
+
+
+def _target(target: TargetUse) -> dict[str, Json]:
+    return {
+        "where": target.where,
+        "state": target.state,
+        "commit": target.commit,
+        "changes": list(target.changes),
+        "problems": [problem_json(problem) for problem in target.problems],
     }
 
 
@@ -283,10 +353,12 @@ def explanation_schema() -> dict[str, Json]:
             settings=listing("given", "Every setting, by the name of its flag."),
             values=listing("given", "The values of overlays that its templates read, by path."),
             annotations=listing("annotation", "Annotations about the kubelet."),
+            target={"anyOf": [{"$ref": "#/$defs/target"}, _NULL], "description": "Null without a target."},
             rendering={
                 "anyOf": [{"$ref": "#/$defs/rendering"}, _NULL],
                 "description": "Null if it cannot be rendered.",
             },
+            findings=listing("finding", "What validate finds in the MachineDeployment itself, such as unknown keys."),
             warnings=listing("problem", "Warnings."),
             problems=listing("problem", "Why it cannot be rendered."),
         ),
@@ -348,6 +420,28 @@ _DEFINITIONS: Final = {
         headroom={"type": ["integer", "null"], "description": "Bytes left; negative if the limit is exceeded."},
         note=text("The source of the limit, or why there is none."),
     ),
+    "target": record(
+        "How the target compares with what the pool renders to.",
+        where=text("The target."),
+        state={"enum": [*_STATES], "description": "Whether it has the same content."},
+        commit=text("The last commit that changed files of the pool, with date and subject; empty if none is known."),
+        changes=texts("Objects that apply would change, with action and reason."),
+        problems=listing("problem", "Why it could not be compared."),
+    ),
+    "finding": record(
+        "A finding of validate.",
+        rule=text("The id of the rule."),
+        severity={"enum": [each.value for each in Severity], "description": "How bad it is."},
+        message=text("What is wrong."),
+        where=text("The file with its line."),
+        field=text("The field of the MachineDeployment."),
+        fix=text("What to do about it."),
+    ),
+    "command": record(
+        "A command for the machine.",
+        command=text("The command."),
+        shows=text("What it shows."),
+    ),
     "rendering": record(
         "What a pool renders to.",
         provisioningUtility={"enum": ["cloud-init", "ignition"], "description": "What sets the machine up."},
@@ -356,6 +450,7 @@ _DEFINITIONS: Final = {
         live=listing("made", "Objects that are only in the cluster, never in git."),
         files=listing("file", "Files and units of both halves."),
         modules=texts("Modules of cloud-init that a half uses, such as bootstrap runcmd."),
+        commands=listing("command", "What to run on a machine that does not join."),
         userData=listing("size", "The sizes of both halves."),
     ),
 }

@@ -3,20 +3,23 @@
 Writes a fleet file with comments, an example that can be planned at once, encryption rules, hooks, a
 workflow for GitHub and a README. Overwrites and commits nothing. Adds a new private key to the key
 file of sops in your home. With --from cluster, takes the settings from Operating System Manager's
-Deployment and the profiles from the cluster; runs read MachineDeployments from the cluster.
+Deployment and the profiles from the cluster; runs read MachineDeployments from the cluster. With
+--from kkp, writes a fleet file for all user clusters of a seed of Kubermatic Kubernetes Platform
+(KKP); runs read their settings from KKP.
 
 Examples:
   osm-gitops init nodes                    # a new folder with a new git repository
   osm-gitops init --cluster prod-eu        # here, in the repository that is there
   osm-gitops init nodes --age-recipient "$MINE" --age-recipient "$FLUX"
   osm-gitops init nodes --from cluster --context prod-eu --cluster prod-eu
+  osm-gitops init nodes --from kkp --context seed-eu
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -29,9 +32,9 @@ from osm_gitops.cli.clusters import one_name
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_cluster
 from osm_gitops.commands.schema import Described, schema_text
-from osm_gitops.config.fleet_file import NAME_RULE, is_cluster_name
+from osm_gitops.config.fleet_file import FLEET_FILE, NAME_RULE, is_cluster_name
 from osm_gitops.config.spec import DEFAULT_CLUSTER, LIVE
-from osm_gitops.context_ref import ContextRef
+from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, input_error
 from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 _README = "README.md"
 _EXAMPLE = "example"
+_KKP = "kkp"
 _ADOPTION = "With --from cluster"
 _NEXT = """
 Next:
@@ -59,6 +63,13 @@ Next:
   osm-gitops plan             show what would change in the cluster
   git add . && git commit
 Its README.md describes the files.
+"""
+_NEXT_ON_SEED = """
+Next:
+  cd {root}
+  osm-gitops plan             show what would change: only labels
+  git add . && git commit
+Its README.md describes how user clusters are taken over.
 """
 
 
@@ -122,6 +133,8 @@ def init(
         raise input_error(Code.INVALID_OPTION, f'"{cluster}" is not valid: {NAME_RULE}', where="--cluster")
     place = place_of(folder)
     osm = _OsmOptions(osm_deployment, ContextRef(osm_kubeconfig, osm_context), with_pools)
+    if request.source == _KKP:
+        return _init_on_seed(request, place, osm, recipients or [])
     adoption = _adoption(request, cluster, osm)
     key, own = ("", tuple(recipients)) if recipients else _new_key()
     scaffold = Scaffold(_texts(), schema_text(Described.FLEET), cluster, own, rfc3339(datetime.now(UTC)))
@@ -133,6 +146,31 @@ def init(
         files = repository_files(adoption.adopted, scaffold, place.branch, with_pools=with_pools)
     written = _written(place, files, key)
     _show_result(written, own, _NEXT if adoption is None else _NEXT_ADOPTED)
+    return 0
+
+
+def _init_on_seed(request: Request, place: Place, osm: _OsmOptions, recipients: Sequence[str]) -> int:
+    """Write a repository for the user clusters of a seed."""
+    from osm_gitops.commands.init.from_kkp import find_clusters, repository_files  # noqa: PLC0415 - imports kube
+    from osm_gitops.commands.init.scaffold import Scaffold  # noqa: PLC0415 - imports git
+
+    needless = _needless(replace(request, management=UNNAMED), osm)
+    needless += ["--cluster"] if request.clusters else []
+    if needless:
+        raise input_error(
+            Code.OPTIONS_CONFLICT,
+            f"has no effect with --from {_KKP}",
+            where=needless[0],
+            fix="Leave it out; --kubeconfig and --context name the seed",
+        )
+    key, own = ("", tuple(recipients)) if recipients else _new_key()
+    scaffold = Scaffold(_texts(), schema_text(Described.FLEET), _EXAMPLE, own, rfc3339(datetime.now(UTC)))
+    files = repository_files(scaffold, place.branch)
+    found = find_clusters(files[FLEET_FILE], request.management, dict(os.environ))
+    for finding in found.findings():
+        console.say(finding)
+    console.problems(found.warnings, label="Warning")
+    _show_result(_written(place, files, key), own, _NEXT_ON_SEED)
     return 0
 
 
@@ -153,9 +191,9 @@ def _adoption(request: Request, cluster: str, osm: _OsmOptions) -> Adoption | No
     if request.source != LIVE:
         raise input_error(
             Code.INVALID_OPTION,
-            "init can only read a cluster",
+            "init can only read a cluster or a KKP seed",
             where="--from",
-            fix=f"Write --from {LIVE}, or leave it out",
+            fix=f"Write --from {LIVE} or --from {_KKP}, or leave it out",
         )
     from osm_gitops.commands.init.adopting import AdoptionRequest, adopt  # noqa: PLC0415 - imports kube
 
@@ -175,11 +213,17 @@ def _adoption(request: Request, cluster: str, osm: _OsmOptions) -> Adoption | No
     return adoption
 
 
-def _refuse_needless(request: Request, osm: _OsmOptions) -> None:
+def _needless(request: Request, osm: _OsmOptions) -> list[str]:
+    """The given options that are only for ``--from cluster``."""
     given = [*request.connection_flags, *(f"--{flag}" for flag in request.settings)]
     given += ["--osm-deployment"] if osm.deployment else []
     given += ["--osm-kubeconfig or --osm-context"] if osm.access.is_named else []
     given += ["--with-pools"] if osm.with_pools else []
+    return given
+
+
+def _refuse_needless(request: Request, osm: _OsmOptions) -> None:
+    given = _needless(request, osm)
     if given:
         raise input_error(
             Code.OPTIONS_CONFLICT,

@@ -1,10 +1,11 @@
 """Print the manifests that a cluster needs for runs.
 
 Prints CRDs, accounts with only the rights that runs need, the account of booting machines, policies
-of the API server, and CronJobs. If a source is given, reads its MachineDeployments for the Secrets
-that they name. Changes nothing. --part prints a part. To remove an installation, leave out crds:
-deleting CRDs deletes all profiles and configurations. Two parts are printed only by name: init
-grants the rights to write a config repo from the cluster, uninstall those to give the cluster back.
+of the API server, and CronJobs; with --kkp, accounts and CronJobs for a KKP seed. If a source is
+given, reads its MachineDeployments for the Secrets that they name. Changes nothing. --part prints a
+part. To remove an installation, leave out crds: deleting CRDs deletes all profiles and
+configurations. The rights of some commands are printed only by name: init, uninstall, and switch and
+profiles for kkp.
 
 Examples:
   osm-gitops install --image registry.example.com/osm-gitops:1 > install.yaml
@@ -12,6 +13,7 @@ Examples:
   osm-gitops install --side worker --from cluster --worker-context workers > worker.yaml
   osm-gitops install --image osm-gitops:1 --repo https://git.example.com/nodes.git
   osm-gitops install --part admission --writer group:deployers
+  osm-gitops install --kkp --image osm-gitops:1 --repo https://git.example.com/nodes.git
 """
 
 from __future__ import annotations
@@ -39,13 +41,17 @@ from osm_gitops.commands.install.install_plan import (
     Part,
 )
 from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec, TargetSpec, TreeRef
-from osm_gitops.errors import Code, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error, some
 from osm_gitops.git.address import parse_address
 from osm_gitops.kube.answers import CONFIGURATION_POLICY
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import Json
+from osm_gitops.sources.manifests import KKP_NAMESPACE
 from osm_gitops.yaml.emit import dump
 
+_NAMED = 5
+_USER_CLUSTER_PREFIX = "cluster-"
+"""Of the namespaces that KKP makes on a seed."""
 _RUNS = "The runs"
 _GIT = "Runs from a config repo, into git"
 
@@ -62,6 +68,9 @@ SideOption = Annotated[
     SideChoice | None, option("--side", "With two clusters: print the manifests for this one.", show_default=False)
 ]
 Parts = Annotated[list[Part] | None, option("--part", "Print only this part. May be repeated.", show_default=False)]
+OnSeed = Annotated[
+    bool, option("--kkp", "Print accounts and runs for a KKP seed, which work in its user clusters from there.")
+]
 Home = Annotated[str, option("--home-namespace", "Namespace of accounts and runs.", metavar="NAME")]
 Writers = Annotated[
     list[str] | None,
@@ -89,6 +98,25 @@ Schedule = Annotated[
         "When runs start. If they are more than --interval apart, raise that setting.",
         metavar="CRON",
         panel=_RUNS,
+    ),
+]
+WatchRuns = Annotated[
+    bool,
+    option(
+        "--watch",
+        "Deployments that run within seconds of a change, instead of CronJobs, and the rights to watch.",
+        panel=_RUNS,
+    ),
+]
+Shards = Annotated[
+    int,
+    option(
+        "--shards",
+        "Number of pods that share the clusters of each run.",
+        metavar="N",
+        min=1,
+        max=1000,
+        panel=_GIT,
     ),
 ]
 EnvironmentSecrets = Annotated[
@@ -143,6 +171,7 @@ _SIDES = {
 def install(
     request: Request,
     side: SideOption = None,
+    on_seed: OnSeed = False,
     part: Parts = None,
     home: Home = DEFAULT_HOME,
     writer: Writers = None,
@@ -150,6 +179,8 @@ def install(
     image: Image = "",
     pull_secret: PullSecrets = None,
     schedule: Schedule = DEFAULT_SCHEDULE,
+    watch: WatchRuns = False,
+    shards: Shards = 1,
     environment_secret: EnvironmentSecrets = None,
     worker_kubeconfig_secret: WorkerKubeconfigSecret = "",
     repo: Repo = "",
@@ -164,6 +195,9 @@ def install(
     parts = frozenset(part or INSTALLED)
     if repo:
         parse_address(repo)  # refuses passwords
+    if watch and schedule != DEFAULT_SCHEDULE:
+        what = "runs that watch have no schedule"
+        raise input_error(Code.OPTIONS_CONFLICT, what, where="--schedule", fix="Leave it out, or leave out --watch")
     config_repo = ConfigRepo(repo, ref, git_token_secret, git_ssh_secret, age_key_secret, _author(commit_as))
     runs = Jobs(
         image=image,
@@ -171,7 +205,16 @@ def install(
         pull_secrets=tuple(pull_secret or ()),
         environment_secrets=tuple(environment_secret or ()),
         worker_kubeconfig_secret=worker_kubeconfig_secret,
+        watch=watch,
+        shards=shards,
     )
+    if shards > 1 and not repo:
+        what = "only the clusters of a fleet can be shared, and these runs work on one cluster"
+        fix = "Name the config repo of the fleet with --repo"
+        raise input_error(Code.OPTIONS_CONFLICT, what, where=f"--shards {shards}", fix=fix)
+    if shards > 1 and watch:
+        what = "a process that watches works on all clusters of its fleet file"
+        raise input_error(Code.OPTIONS_CONFLICT, what, where=f"--shards {shards}", fix="Leave out --watch or --shards")
     plan = InstallPlan(
         home=home,
         split=bool(worker_kubeconfig_secret) or side is not None,
@@ -179,16 +222,95 @@ def install(
         writers=tuple(writer or ()),
         repo=config_repo if repo else None,
         into_git=bool(repo),
+        on_seed=on_seed,
         jobs=runs,
     )
+    if on_seed:
+        _refuse_on_seed(request, plan, side, part)
+        if request.fleet is not None:
+            runs = replace(runs, arguments=(f"--fleet={request.fleet.as_posix()}",))
+        plan = replace(plan, into_git=_writes_git(request), jobs=runs)
+        _print(manifests(plan, Side.MANAGEMENT, parts))
+        return 0
+    for each in (Part.SWITCH, Part.PROFILES):
+        if each in parts:
+            what = "it is for a KKP seed"
+            raise input_error(Code.OPTIONS_CONFLICT, what, where=f"--part {each.value}", fix="Add --kkp")
     plan, spec = _for_request(plan, request, parts)
     sides = _sides(plan, side)
     _check_runs(plan, sides, parts)
     if Part.ADMISSION in parts and Side.MANAGEMENT in sides and not plan.writers:
         plan = replace(plan, writers=_other_writers(plan, spec))
     bodies = [body for each in sides for body in _missing(spec, each, manifests(plan, each, parts))]
-    console.out("".join(f"---\n{dump(body)}" for body in bodies))
+    _print(bodies)
     return 0
+
+
+def _print(bodies: Sequence[dict[str, Json]]) -> None:
+    console.out("".join(f"---\n{dump(body)}" for body in bodies))
+
+
+def _refuse_on_seed(request: Request, plan: InstallPlan, side: SideChoice | None, parts: Sequence[Part] | None) -> None:
+    """Raise InputError for options that a KKP seed does not need, and without those that its runs need."""
+    from osm_gitops.commands.install.manifests import ON_SEED  # noqa: PLC0415 - imports kube
+
+    jobs = plan.jobs or Jobs(image="")
+    needless = {
+        "--side": side,
+        "--worker-kubeconfig-secret": jobs.worker_kubeconfig_secret,
+        "--writer": plan.writers,
+        "--secret": plan.more,
+        "--from": request.source,
+        **{f"--part {each.value}": each not in ON_SEED for each in parts or ()},
+    }
+    problems = [
+        Problem(
+            Code.OPTIONS_CONFLICT,
+            "it has no meaning for a KKP seed",
+            where=option,
+            fix="Leave it out, or leave out --kkp",
+        )
+        for option, value in needless.items()
+        if value
+    ]
+    if request.fleet is not None and request.fleet.is_absolute():
+        what, fix = "runs find it only by a path in the config repo", "Run install there, with a relative path"
+        problems.append(Problem(Code.INVALID_OPTION, what, where=f"--fleet {request.fleet}", fix=fix))
+    if plan.home == KKP_NAMESPACE or plan.home.startswith(_USER_CLUSTER_PREFIX):
+        what = "whoever may read Secrets or start pods in this namespace would be admin of all user clusters"
+        fix = "Choose a namespace of its own"
+        problems.append(Problem(Code.INVALID_OPTION, what, where=f"--home-namespace {plan.home}", fix=fix))
+    if Part.JOBS in (parts or INSTALLED):
+        leave = "Name one, or leave out the runs with --part"
+        if not jobs.image:
+            problems.append(Problem(Code.MISSING_ARGUMENT, "the runs need an image", where="--image", fix=leave))
+        if plan.repo is None:
+            what = "the runs need a config repo, whose fleet file selects the user clusters"
+            problems.append(Problem(Code.MISSING_ARGUMENT, what, where="--repo", fix=leave))
+    if problems:
+        raise InputError(problems)
+
+
+def _writes_git(request: Request) -> bool:
+    """Whether the runs commit the desired state of user clusters, as the fleet file says, if there is one."""
+    from osm_gitops.cli.clusters import fleet_of, names_clusters  # noqa: PLC0415 - slow
+
+    if not names_clusters(request):
+        console.say("There is no fleet file here: the runs are those for to: cluster")
+        return False
+    fleet = fleet_of(request)
+    if not fleet.kkp:
+        what = "the fleet file has no entry kkp"
+        raise input_error(Code.NO_SOURCE, what, where="--kkp", fix="osm-gitops init --from kkp writes one")
+    others = [spec.name for spec in fleet.clusters]
+    if others or len({entry.seed for entry in fleet.kkp}) > 1:
+        named = f" ({some(others, _NAMED)})" if others else ""
+        console.say(
+            f"The runs work on all clusters of the fleet file, also on those elsewhere{named}, which pods of this seed "
+            "may not reach. Give each seed a fleet file of its own, and name it with --fleet"
+        )
+    specs = [spec for entry in fleet.kkp for spec in (entry.template, *entry.overrides.values())]
+    return any(isinstance(spec.target, TargetSpec) for spec in specs)
 
 
 def _other_writers(plan: InstallPlan, spec: ClusterSpec | None) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ class Part(Enum):
     JOBS = "jobs"
     INIT = "init"
     UNINSTALL = "uninstall"
+    SWITCH = "switch"
+    PROFILES = "profiles"
 
 
 WRITER: Final = "osm-gitops"
@@ -42,11 +44,15 @@ UNINSTALLER: Final = "osm-gitops-uninstall"
 """Name of the roles for uninstall, bound to the writer."""
 INITIALIZER: Final = "osm-gitops-init"
 """Name of the roles for init --from cluster, bound to the reader."""
+SWITCHER: Final = "osm-gitops-switch"
+"""Name of the roles for kkp switch-off and switch-on, bound to the writer."""
+PROFILE_WRITER: Final = "osm-gitops-profiles"
+"""Name of the roles for kkp apply-profiles, bound to the writer."""
 FILES: Final = "/etc/osm-gitops/files"
 """Folder in the containers of jobs with the files that settings name."""
 
-INSTALLED: Final = frozenset(Part) - {Part.INIT, Part.UNINSTALL}
-"""The parts that runs need. Rights for ``init --from cluster`` and ``uninstall`` are printed only on request."""
+INSTALLED: Final = frozenset(Part) - {Part.INIT, Part.UNINSTALL, Part.SWITCH, Part.PROFILES}
+"""The parts that runs need. Rights for ``init --from cluster``, ``uninstall`` and ``kkp`` are printed on request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,9 @@ class ConfigRepo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
-    """Options of the CronJobs. ``arguments`` are passed to all commands; ``files`` are the texts of the files below
-    ``FILES`` that arguments name; ``environment_secrets`` become environment variables."""
+    """Options of the runs. ``arguments`` are passed to all commands; ``files`` are the texts of the files below
+    ``FILES`` that arguments name; ``environment_secrets`` become environment variables. ``watch``: Deployments of runs
+    that go on, instead of CronJobs. ``shards`` is the number of pods that share the clusters of a run."""
 
     image: str
     schedule: str = DEFAULT_SCHEDULE
@@ -75,6 +82,8 @@ class Jobs:
     files: Mapping[str, str] = field(default_factory=dict)
     environment_secrets: tuple[str, ...] = ()
     worker_kubeconfig_secret: str = ""
+    watch: bool = False
+    shards: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +96,7 @@ class InstallPlan:
     namespace and name. ``writers``: users, and groups with the prefix ``group:``, that may also change configurations.
     ``repo``: the config repo of the runs; ``into_git``: they commit to it, and another tool applies it to the clusters.
     ``default_profiles``: pools may use built-in profiles, which runs then write. ``applies_machines``: runs apply the
-    MachineDeployments of the repo.
+    MachineDeployments of the repo. ``on_seed``: the runs work on a KKP seed, in its user clusters.
     """
 
     namespace: str = "kube-system"
@@ -101,7 +110,13 @@ class InstallPlan:
     into_git: bool = False
     default_profiles: bool = True
     applies_machines: bool = False
+    on_seed: bool = False
     jobs: Jobs | None = None
+
+    @property
+    def watches(self) -> bool:
+        """Whether the runs watch clusters."""
+        return self.jobs is not None and self.jobs.watch
 
 
 _BUNDLES: Final[Mapping[str, str]] = {

@@ -1,4 +1,4 @@
-"""CronJobs for the runs, in pods that meet the restricted Pod Security Standard."""
+"""CronJobs or Deployments for the runs, in pods that meet the restricted Pod Security Standard."""
 
 from __future__ import annotations
 
@@ -17,19 +17,32 @@ _USER: Final = 65532  # of the image
 
 # A run that takes longer hangs, and would block the runs after it.
 _LONGEST_RUN: Final = 1800
+_CONTAINER: Final = "osm-gitops"
+_STARTED_AGAIN: Final = 2
+_FAILED: Final = 1  # the exit code of a run that says what is wrong: the same run would fail again
 # A run that is later is replaced by the next one.
 _LATEST_START: Final = 120
+# A process that watches touches it at least every minute, except during a run. /tmp is the only writable folder.
+_ALIVE: Final = "/tmp/alive"  # noqa: S108 # a place in the pod
+_MINUTES: Final = _LONGEST_RUN // 60 + 5
+_GRACE: Final = 60
 
 
 def jobs(plan: InstallPlan, jobs: Jobs) -> tuple[dict[str, Json], ...]:
-    """The CronJobs, and the ConfigMap with the files that their arguments name."""
+    """The CronJobs or Deployments, and the ConfigMap with the files that their arguments name."""
     bodies: list[dict[str, Json]] = []
     if jobs.files:
         metadata = {"name": _FILES_NAME, "namespace": plan.home}
         bodies.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(jobs.files)})
     for name, account, command in _runs(plan, jobs):
-        arguments = [*command, *jobs.arguments]
-        bodies.append(_cron_job(plan, jobs, name, _pod(plan, jobs, account, arguments)))
+        # Kubernetes sets this variable in each pod of a Job that is indexed.
+        shard = [f"--shard=$(JOB_COMPLETION_INDEX)/{jobs.shards}"] if jobs.shards > 1 else []
+        if jobs.watch:
+            arguments = [*command, "--watch", f"--alive-file={_ALIVE}", *jobs.arguments]
+            bodies.append(_deployment(plan, name, _pod(plan, jobs, account, arguments)))
+        else:
+            arguments = [*command, *shard, *jobs.arguments]
+            bodies.append(_cron_job(plan, jobs, name, _pod(plan, jobs, account, arguments)))
     return tuple(bodies)
 
 
@@ -39,8 +52,9 @@ def _runs(plan: InstallPlan, jobs: Jobs) -> tuple[tuple[str, str, Sequence[str]]
     clone = _clone(plan.repo) if plan.repo is not None else ["--from=cluster", "--to=cluster"]
     if not plan.into_git:
         return ((WRITER, WRITER, ["apply", "--yes", "--require-clean", *clone, *clusters]),)
+    reader = WRITER if plan.on_seed else READER
     return (
-        (f"{WRITER}-apply", READER, ["apply", "--yes", "--require-clean", "--push", *clone, *clusters]),
+        (f"{WRITER}-apply", reader, ["apply", "--yes", "--require-clean", "--push", *clone, *clusters]),
         (f"{WRITER}-refresh", WRITER, ["refresh", *clone, *clusters]),
     )
 
@@ -50,8 +64,27 @@ def _clone(repo: ConfigRepo) -> list[str]:
     return [f"--{flag}={value}" for flag, value in given.items() if value]
 
 
+def _labels(name: str) -> dict[str, str]:
+    return {"app.kubernetes.io/name": "osm-gitops", "app.kubernetes.io/component": name}
+
+
+def _deployment(plan: InstallPlan, name: str, pod: dict[str, Json]) -> dict[str, Json]:
+    labels = _labels(name)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": plan.home, "labels": labels},
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},  # another one would only wait for the Lease
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+
+
 def _cron_job(plan: InstallPlan, jobs: Jobs, name: str, pod: dict[str, Json]) -> dict[str, Json]:
-    labels = {"app.kubernetes.io/name": "osm-gitops", "app.kubernetes.io/component": name}
+    labels = _labels(name)
     return {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
@@ -66,10 +99,34 @@ def _cron_job(plan: InstallPlan, jobs: Jobs, name: str, pod: dict[str, Json]) ->
                 "metadata": {"labels": labels},
                 "spec": {
                     "activeDeadlineSeconds": _LONGEST_RUN,
-                    "backoffLimit": 0,  # the next run is the retry
+                    **_attempts(jobs.shards),
                     "template": {"metadata": {"labels": labels}, "spec": pod},
                 },
             },
+        },
+    }
+
+
+def _attempts(shards: int) -> dict[str, Json]:
+    """How many pods a run has, and how often each is started. The next run is the retry of what failed.
+
+    A pod that is killed is started again at once: a lost node does not leave the clusters of a shard to the next run.
+    """
+    if shards == 1:
+        return {"backoffLimit": 0}
+    return {
+        "completionMode": "Indexed",
+        "completions": shards,
+        "parallelism": shards,
+        "backoffLimitPerIndex": _STARTED_AGAIN,
+        "podFailurePolicy": {
+            "rules": [
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
+                {
+                    "action": "FailIndex",
+                    "onExitCodes": {"containerName": _CONTAINER, "operator": "In", "values": [_FAILED]},
+                },
+            ]
         },
     }
 
@@ -79,7 +136,8 @@ def _pod(plan: InstallPlan, jobs: Jobs, account: str, arguments: Sequence[str]) 
     return {
         "serviceAccountName": account,
         "automountServiceAccountToken": True,
-        "restartPolicy": "Never",
+        "restartPolicy": "Always" if jobs.watch else "Never",
+        **({"terminationGracePeriodSeconds": _GRACE} if jobs.watch else {}),  # to complete pools that are being written
         "enableServiceLinks": False,  # the variables of a Service named osm-gitops would be read as options
         **_optional("imagePullSecrets", [{"name": name} for name in jobs.pull_secrets]),
         # Without these runs no worker node joins, so they must start before there are any, and on a full cluster.
@@ -101,7 +159,7 @@ def _container(
     repo: ConfigRepo | None, jobs: Jobs, arguments: Sequence[str], mounts: Sequence[Json]
 ) -> dict[str, Json]:
     return {
-        "name": "osm-gitops",
+        "name": _CONTAINER,
         "image": jobs.image,
         "args": list(arguments),
         **_optional("env", _environment(repo)),
@@ -111,9 +169,21 @@ def _container(
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+        **({"livenessProbe": _PROBE} if jobs.watch else {}),
+        "resources": {"requests": _WATCHING if jobs.watch else _RUNNING, "limits": {"memory": "512Mi"}},
         "volumeMounts": list(mounts),
     }
+
+
+_RUNNING: Final = {"cpu": "100m", "memory": "128Mi"}
+_WATCHING: Final = {"cpu": "10m", "memory": "96Mi"}
+"""What it takes between runs, with a margin (docs/explanation/performance.md, "Watching")."""
+_PROBE: Final[dict[str, Json]] = {
+    "exec": {"command": ["sh", "-c", f'test -n "$(find {_ALIVE} -mmin -{_MINUTES})"']},
+    "initialDelaySeconds": 60,
+    "periodSeconds": 60,
+    "timeoutSeconds": 10,
+}
 
 
 def _optional(key: str, entries: list[Json]) -> dict[str, Json]:

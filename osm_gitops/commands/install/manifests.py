@@ -12,8 +12,10 @@ from osm_gitops.commands.install.install_plan import (
     INITIALIZER,
     INSTALLED,
     PART_OF,
+    PROFILE_WRITER,
     PROGRAM,
     READER,
+    SWITCHER,
     TOKEN_SUFFIX,
     UNINSTALLER,
     WRITER,
@@ -28,11 +30,18 @@ from osm_gitops.commands.install.rights import (
     management_refreshes,
     management_status,
     management_uninstalls,
+    management_watched_refreshes,
+    management_watches,
     management_writes,
+    seed_profiles,
+    seed_reads,
+    seed_switches,
     worker_reads,
     worker_refreshes,
     worker_status,
     worker_uninstalls,
+    worker_watched_refreshes,
+    worker_watches,
     worker_writes,
 )
 from osm_gitops.commands.install.schemas import definitions
@@ -51,11 +60,11 @@ Rights = tuple[Right, ...]
 
 def manifests(plan: InstallPlan, side: Side, parts: frozenset[Part] = INSTALLED) -> Bodies:
     """The manifests for one of two clusters, in the order in which they are applied. Without a separate worker cluster
-    ``side`` is the management cluster, which gets all.
+    ``side`` is the management cluster, which gets all. A KKP seed needs only accounts and jobs.
 
     None has the label ``app.kubernetes.io/managed-by: osm-gitops``, which marks what a run may prune.
     """
-    table = _BOTH
+    table = ON_SEED if plan.on_seed else _BOTH
     if plan.split:
         table = _MANAGEMENT if side is Side.MANAGEMENT else _WORKER
     return tuple(_labelled(body) for part in Part if part in parts and part in table for body in table[part](plan))
@@ -69,10 +78,7 @@ def _labelled(body: dict[str, Json]) -> dict[str, Json]:
 
 def _accounts(plan: InstallPlan, writer: Rights, reader: Rights, *, lasting: bool = False) -> Bodies:
     """``lasting``: with tokens for kubeconfigs that are used elsewhere."""
-    labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
-    bodies: list[dict[str, Json]] = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": plan.home, "labels": labels}}
-    ]
+    bodies = [_home(plan)]
     for account, rights in ((WRITER, writer), (READER, reader)):
         bodies.append(service_account(plan.home, account))
         if lasting:
@@ -81,18 +87,39 @@ def _accounts(plan: InstallPlan, writer: Rights, reader: Rights, *, lasting: boo
     return tuple(bodies)
 
 
+def _home(plan: InstallPlan) -> dict[str, Json]:
+    labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": plan.home, "labels": labels}}
+
+
+def _accounts_on_seed(plan: InstallPlan) -> Bodies:
+    """One account: whoever reads a user cluster has the rights of its admin there."""
+    return _home(plan), service_account(plan.home, WRITER), *roles(plan, WRITER, seed_reads())
+
+
 def _management_rights(plan: InstallPlan) -> tuple[Rights, Rights]:
     """Rights of the writer and of the reader."""
     reads = management_reads(plan)
     writer = management_refreshes(plan) if plan.into_git else (*reads, *management_writes(plan))
-    return writer, (*reads, *management_status(plan))
+    watching = (management_watches(plan), management_watched_refreshes(plan)) if plan.watches else ((), ())
+    return _with_watches(plan, writer, (*reads, *management_status(plan)), *watching)
 
 
 def _worker_rights(plan: InstallPlan) -> tuple[Rights, Rights]:
     """Rights of the writer and of the reader."""
     reads = worker_reads(plan)
     writer = worker_refreshes(plan) if plan.into_git else (*reads, *worker_writes(plan))
-    return writer, (*reads, *worker_status(plan))
+    watching = (worker_watches(plan), worker_watched_refreshes(plan)) if plan.watches else ((), ())
+    return _with_watches(plan, writer, (*reads, *worker_status(plan)), *watching)
+
+
+def _with_watches(
+    plan: InstallPlan, writer: Rights, reader: Rights, applies: Rights, refreshes: Rights
+) -> tuple[Rights, Rights]:
+    """The rights of writer and reader with those to watch: who applies to git is the reader."""
+    if not plan.into_git:
+        return (*writer, *applies), reader
+    return (*writer, *refreshes), (*reader, *applies)
 
 
 def _accounts_of_both(plan: InstallPlan) -> Bodies:
@@ -290,6 +317,12 @@ _BOTH: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
     Part.UNINSTALL: lambda plan: roles(
         plan, WRITER, (*management_uninstalls(plan), *worker_uninstalls(plan)), UNINSTALLER
     ),
+}
+ON_SEED: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
+    Part.ACCOUNTS: _accounts_on_seed,
+    Part.JOBS: _MANAGEMENT[Part.JOBS],
+    Part.SWITCH: lambda plan: roles(plan, WRITER, seed_switches(), SWITCHER),
+    Part.PROFILES: lambda plan: roles(plan, WRITER, seed_profiles(), PROFILE_WRITER),
 }
 
 

@@ -12,20 +12,27 @@ from dataclasses import dataclass
 
 from osm_gitops.commands.install.install_plan import InstallPlan
 from osm_gitops.kube.kinds import (
+    CLUSTER_TEMPLATE,
     CONFIG,
     CONFIG_MAP,
+    CUSTOM_PROFILE,
     DEPLOYMENT,
     ENDPOINT_SLICE,
     EVENT,
+    KKP_CONFIGURATION,
     LEASE,
     MACHINE,
     MACHINE_DEPLOYMENT,
     MACHINE_SET,
     MUTATING_WEBHOOKS,
     NAMESPACE,
+    NODE,
+    POD,
     PROFILE,
     SECRET,
+    SEED,
     SERVICE_ACCOUNT,
+    USER_CLUSTER,
     VALIDATING_WEBHOOKS,
     Kind,
 )
@@ -33,7 +40,9 @@ from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE
 from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO
 from osm_gitops.render.resolve.named_facts import MOST_GETS, by_namespace
-from osm_gitops.sources.osm_deployment import OSM_LEASE
+from osm_gitops.sources.kkp.seed import CREDENTIALS_SECRET, KUBECONFIG_SECRET
+from osm_gitops.sources.manifests import KKP_NAMESPACE
+from osm_gitops.sources.osm_deployment import NAME, OSM_LEASE
 from osm_gitops.targets.cluster.lease import LEASE_NAME
 from osm_gitops.targets.cluster.record import STATUS_NAME
 
@@ -136,10 +145,11 @@ def worker_reads(plan: InstallPlan) -> tuple[Right, ...]:
 
 
 def worker_status(plan: InstallPlan) -> tuple[Right, ...]:
-    """Rights that ``status`` needs in addition."""
+    """Rights that ``status`` and ``rollout`` need in addition."""
     # In KKP, OSM's webhook runs in a namespace of the management cluster.
     namespace = TOKEN_NAMESPACE if plan.split else plan.namespace
-    return (*_webhooks(namespace), Right(NAMESPACE, "get", CLOUD_INIT_NAMESPACE, (CLOUD_INIT_NAMESPACE,)))
+    named = Right(NAMESPACE, "get", CLOUD_INIT_NAMESPACE, (CLOUD_INIT_NAMESPACE,))
+    return (*_webhooks(namespace), named, Right(NODE, "list"))
 
 
 def worker_writes(plan: InstallPlan) -> tuple[Right, ...]:
@@ -166,6 +176,70 @@ def worker_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
         *_tokens(plan, Right(SECRET, "list", TOKEN_NAMESPACE), "get"),
         *_tokens(plan, Right(SECRET, "create patch delete", TOKEN_NAMESPACE), "create", "token"),
     )
+
+
+def management_watches(plan: InstallPlan) -> tuple[Right, ...]:
+    """Rights that ``apply --watch`` needs in addition."""
+    return tuple(Right(PROFILE, "watch", namespace) for namespace in plan.profile_namespaces)
+
+
+def worker_watches(plan: InstallPlan) -> tuple[Right, ...]:
+    """Rights that ``apply --watch`` needs in addition."""
+    return (
+        *_watched_pools(),
+        *_named(SECRET, plan.named.secrets, "watch", "watch"),
+        *_named(CONFIG_MAP, plan.named.config_maps, "watch", "watch"),
+        *_watched_server(plan),
+    )
+
+
+def management_watched_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
+    """Rights that ``refresh --watch`` needs in addition."""
+    return (Right(CONFIG, "watch", plan.namespace),)
+
+
+def worker_watched_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
+    """Rights that ``refresh --watch`` needs in addition."""
+    return (
+        *_watched_pools(),
+        Right(SECRET, "watch", CLOUD_INIT_NAMESPACE),
+        *_named(CONFIG_MAP, [CLUSTER_INFO], "watch", "watch"),
+        *_watched_server(plan),
+    )
+
+
+def _watched_pools() -> tuple[Right, ...]:
+    return tuple(Right(kind, "watch") for kind in (MACHINE_DEPLOYMENT, MACHINE_SET))
+
+
+def _watched_server(plan: InstallPlan) -> tuple[Right, ...]:
+    """The API server's address without cluster-info, and the ServiceAccount whose token machines join with."""
+    account = plan.named.service_account
+    accounts = (Right(SERVICE_ACCOUNT, "watch", account[0], account[1:]),) if account is not None else ()
+    return (Right(ENDPOINT_SLICE, "watch", "default"), *accounts)
+
+
+def seed_reads() -> tuple[Right, ...]:
+    """Rights of all runs on a KKP seed. In its user clusters they have those of ``internal-admin-kubeconfig``.
+
+    Namespaces of user clusters come and go, so rights there are for the whole seed, and limited to names.
+    """
+    return (
+        Right(USER_CLUSTER, "list"),
+        *(Right(kind, "list", KKP_NAMESPACE) for kind in (SEED, KKP_CONFIGURATION, CUSTOM_PROFILE)),
+        Right(SECRET, "get", names=(KUBECONFIG_SECRET, CREDENTIALS_SECRET)),
+        Right(DEPLOYMENT, "get", names=(NAME,)),
+    )
+
+
+def seed_switches() -> tuple[Right, ...]:
+    """Rights that ``kkp switch-off`` and ``switch-on`` need in addition."""
+    return Right(USER_CLUSTER, "get patch"), Right(CLUSTER_TEMPLATE, "get"), Right(POD, "list")
+
+
+def seed_profiles() -> tuple[Right, ...]:
+    """Rights that ``kkp apply-profiles`` needs in addition."""
+    return (Right(CUSTOM_PROFILE, "create patch", KKP_NAMESPACE),)
 
 
 def _pools() -> tuple[Right, ...]:
@@ -199,7 +273,7 @@ def _tokens(plan: InstallPlan, tokens: Right, verb: str, subresource: str = "") 
     return (Right(SERVICE_ACCOUNT, verb, account[0], account[1:], subresource),)
 
 
-def _named(kind: Kind, keys: Iterable[tuple[str, str]]) -> Iterator[Right]:
+def _named(kind: Kind, keys: Iterable[tuple[str, str]], each: str = "get", many: str = "list") -> Iterator[Right]:
     """To get objects by name, or to list them where there are more than ``MOST_GETS`` in a namespace."""
     for namespace, names in by_namespace(keys).items():
-        yield Right(kind, "list", namespace) if len(names) > MOST_GETS else Right(kind, "get", namespace, tuple(names))
+        yield Right(kind, many, namespace) if len(names) > MOST_GETS else Right(kind, each, namespace, tuple(names))

@@ -146,7 +146,7 @@ def diff(
       osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml       # a fork and what it came from
       osm-gitops osp diff osps/osp-mine.yaml@main osps/osp-mine.yaml
       osm-gitops osp diff osp-rhel osp-rockylinux -o json
-      osm-gitops osp diff osp-ubuntu --overlay overlays/mine           # what an overlay changes
+      osm-gitops osp diff osp-ubuntu --overlay overlays/mine           # what an overlay does
     """
     from osm_gitops.commands.osp.diff import format_profile_diff, profile_diff_json  # noqa: PLC0415 - slow
 
@@ -161,7 +161,12 @@ def diff(
 
 
 def _compared(request: Request, before: str, after: str) -> ProfileDiff:
-    from osm_gitops.commands.osp.diff import Sides, diff_overlaid, diff_profiles  # noqa: PLC0415 - slow
+    from osm_gitops.commands.osp.diff import (  # noqa: PLC0415 - slow
+        Sides,
+        diff_overlaid,
+        diff_profiles,
+        without_and_with,
+    )
 
     if after:
         sides = Sides(request.base, request.environment, lambda: _available(request), untrusted=request.untrusted)
@@ -173,7 +178,13 @@ def _compared(request: Request, before: str, after: str) -> ProfileDiff:
             fix="Name a second one, or overlays with --overlay",
         )
     plain = replace(request, overlays=())
-    return diff_overlaid(before, _available(plain, before), _available(request, before), request.overlays)
+    if "@" in before or not names_clusters(request):
+        return diff_overlaid(before, _available(plain, before), _available(request, before), request.overlays)
+    pairs = [without_and_with(spec, overlays_of(request)) for spec in clusters_of(plain, needs_target=False)]
+    old, new = (
+        profiles_of([pair[side] for pair in pairs], request.environment, request.connections) for side in (0, 1)
+    )
+    return diff_overlaid(before, old, new, request.overlays)
 
 
 def _available(request: Request, name: str = "") -> AvailableProfiles:

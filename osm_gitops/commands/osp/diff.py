@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.commands.osp.profile_list import AvailableProfiles, choose_profile, profiles_of, released_profile
+from osm_gitops.config.overlays import overlay_key, read_overlays
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
 from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.model.objects import Json
-from osm_gitops.model.plan import TextChange
+from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.model.plan import TextChange, TextDiff
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.plan.content import changed_texts
-from osm_gitops.report.diff import TextDiff, text_diff
+from osm_gitops.report.diff import text_diff
 from osm_gitops.report.json_words import FORMAT_VERSION
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.schema_words import COUNT, format_version, head, listing, record, text, texts, truth
@@ -68,6 +70,18 @@ def diff_overlaid(
     after = f"{name} with {', '.join(overlays)}"
     old, new = ((choose_profile(name, found), found) for found in (plain, overlaid))
     return _compared((name, after), old, new)
+
+
+def without_and_with(spec: ClusterSpec, overlays: Sequence[OverlayRef]) -> tuple[ClusterSpec, ClusterSpec]:
+    """A cluster without ``overlays`` and with them. Overlays of the cluster that are built on them are in neither."""
+    given = {overlay_key(ref) for ref in overlays}
+    others = tuple(
+        ref
+        for ref in spec.overlays
+        if given.isdisjoint(key for each in read_overlays([ref], spec.trust) for key in (each.key, *each.bases))
+    )
+    kept = (ref for ref in spec.overlays if ref in others or overlay_key(ref) in given)
+    return replace(spec, overlays=others), replace(spec, overlays=(*kept, *overlays))
 
 
 _Side = tuple[dict[str, Json], AvailableProfiles]

@@ -9,8 +9,7 @@ from typing import Final
 
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec
-from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_error, some
-from osm_gitops.gotemplate.faults import similar
+from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, did_you_mean, input_error, some
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import OverlayRef
@@ -122,7 +121,7 @@ def choose_profile(name: str, available: AvailableProfiles) -> dict[str, Json]:
     if not matching:
         known = [each for use in available.found for each in (use.profile.name, use.name)]
         names_found = ", ".join(dict.fromkeys(use.name for use in available.found)) or "none"
-        fix = similar(name, known).removeprefix("; ").capitalize() or f"Available: {names_found}"
+        fix = did_you_mean(name, known, f"Available: {names_found}")
         raise InputError([*available.problems, Problem(Code.UNKNOWN_PROFILE, f'{PROFILE} "{name}" not found', fix=fix)])
     body, *others = (whole_profile(use.profile) for use in matching)
     if any(other != body for other in others):

@@ -13,15 +13,12 @@ Examples:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
-from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.clusters import compared_clusters, names_clusters
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Request, option, with_live
 from osm_gitops.cli.run_options import run_options
-from osm_gitops.config.fleet_file import find_fleet_file
-from osm_gitops.config.spec import LIVE
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
 
@@ -38,16 +35,13 @@ def status(
     output: Annotated[Form, option("--output,-o", "Format of the status.")] = Form.TEXT,
     detailed_exitcode: Annotated[bool, option("--detailed-exitcode", "Exit with 2 if there are problems.")] = False,
 ) -> int:
-    from osm_gitops.commands.status.reading import statuses  # noqa: PLC0415 - slow
     from osm_gitops.commands.status.report import status_json, status_text  # noqa: PLC0415
+    from osm_gitops.pipeline.status.reading import statuses  # noqa: PLC0415 - slow
 
-    source = request.source
-    if source is None and request.fleet is None and find_fleet_file(request.base.absolute()) is None:
-        source = LIVE
-        if not request.settings:
-            console.say(_DEFAULTS)
-    specs = clusters_of(replace(request, source=source, target=LIVE), needs_target=False)
-    found = tuple(statuses(specs, run_options(request, Limits(), None)))
+    if not names_clusters(request) and not request.settings:
+        console.say(_DEFAULTS)
+    options = run_options(request, Limits(), None)
+    found = tuple(statuses(compared_clusters(request, options), options))
     masker = Masker(value for cluster in found for value in cluster.sensitive)
     console.out(status_json(found, masker) if output is Form.JSON else status_text(found, masker))
     unread = [problem for cluster in found for problem in cluster.problems]

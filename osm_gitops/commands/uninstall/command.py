@@ -35,8 +35,7 @@ from osm_gitops.errors import Code, input_error
 from osm_gitops.model.live import CLEANUP_FINALIZER, WriteOptions
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.plan.guards import Limits
-from osm_gitops.report.outline import many
-from osm_gitops.report.visible import visible
+from osm_gitops.report.visible import many, visible
 
 
 def release_text(release: Release, *, verbose: bool = False) -> str:

@@ -35,7 +35,7 @@ from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVIS
 from osm_gitops.render.resolve.named_facts import named_profiles
 from osm_gitops.render.resolve.pools import wanted_profile
 from osm_gitops.sources.cluster import read_machines
-from osm_gitops.sources.osm_deployment import find_reachable_osm
+from osm_gitops.sources.osm_deployment import OsmDeployment, find_reachable_osm
 from osm_gitops.targets.cluster.lease import LEASE_NAME, holder_name, lease
 from osm_gitops.targets.cluster.record import STATUS_NAME
 
@@ -65,7 +65,7 @@ def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Fina
     namespaces = frozenset({settings.namespace, *(namespace for namespace, _ in named)})
     ours = list(own_objects(live, settings.namespace, namespaces))
     profiles = dict(_profiles(live, namespaces))
-    stays, reason = _decision(live, settings.namespace, finalizers)
+    stays, reason = _decision(_osm(spec, connections, settings.namespace), finalizers)
     held = held_machines(live.worker)
     release = Release(
         hosts=connections.hosts(spec),
@@ -104,13 +104,19 @@ def uninstall(
     return ()
 
 
-def _decision(live: Clusters, namespace: str, finalizers: Finalizers) -> tuple[bool, str]:
+def _osm(spec: ClusterSpec, connections: Connections, namespace: str) -> OsmDeployment | None:
+    """The Deployment of OSM that will clean up in the cluster; with KKP it is on the seed. Raises ClusterError."""
+    if spec.kkp is not None:
+        return connections.osm_of(spec.kkp)
+    return next(iter(find_reachable_osm(connections.management(spec), namespace)), None)
+
+
+def _decision(osm: OsmDeployment | None, finalizers: Finalizers) -> tuple[bool, str]:
     """Whether finalizers stay, and why, as a clause."""
     if finalizers is not Finalizers.AUTO:
         return finalizers is Finalizers.KEEP, f"because of --finalizers {finalizers.value}"
-    found = find_reachable_osm(live.management, namespace)
-    if found:
-        return True, f"because {found[0]} cleans up"
+    if osm is not None:
+        return True, f"because {osm} cleans up"
     return False, "because there is no Deployment of Operating System Manager to clean up: deletions would hang"
 
 

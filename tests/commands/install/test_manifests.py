@@ -21,9 +21,14 @@ _GIT = replace(
     repo=ConfigRepo("https://git.example.com/nodes.git", "main", "git-token", "git-ssh", "sops-age"),
     jobs=Jobs(image="osm-gitops:1", pull_secrets=("pull",), files={"ca.pem": "CA"}, environment_secrets=("clouds",)),
 )
-_PLANS = {"single": (PLAN, Side.MANAGEMENT), "git": (_GIT, Side.MANAGEMENT)} | {
-    side.value: (_SPLIT, side) for side in Side
-}
+_WATCH = replace(PLAN, jobs=Jobs(image="osm-gitops:1", watch=True))
+_SHARDS = replace(_GIT, jobs=Jobs(image="osm-gitops:1", shards=4))
+_PLANS = {
+    "single": (PLAN, Side.MANAGEMENT),
+    "git": (_GIT, Side.MANAGEMENT),
+    "watch": (_WATCH, Side.MANAGEMENT),
+    "shards": (_SHARDS, Side.MANAGEMENT),
+} | {side.value: (_SPLIT, side) for side in Side}
 
 
 def _secret(name: str, namespace: str, kind: str = "Opaque") -> Object:
@@ -77,6 +82,39 @@ def test_rights_that_runs_do_not_need_are_printed_only_where_they_are_asked_for(
 def test_nothing_bears_the_label_by_which_runs_prune() -> None:
     for plan, side in _PLANS.values():
         assert "app.kubernetes.io/managed-by" not in str(manifests(plan, side))
+
+
+def _watching(plan: InstallPlan) -> set[str]:
+    """The names of roles with the right to watch."""
+    bodies = manifests(plan, Side.MANAGEMENT)
+    return {body["metadata"]["name"] for body in bodies for rule in body.get("rules", ()) if "watch" in rule["verbs"]}
+
+
+def test_deployments_and_rights_to_watch_are_printed_only_where_they_are_asked_for() -> None:
+    def runs(plan: InstallPlan) -> list[tuple[str, str]]:
+        kinds = {"CronJob", "Deployment"}
+        bodies = manifests(plan, Side.MANAGEMENT)
+        return [(body["kind"], body["metadata"]["name"]) for body in bodies if body["kind"] in kinds]
+
+    git = replace(_GIT, jobs=replace(_GIT.jobs or Jobs(image=""), watch=True))
+    assert runs(PLAN) == [("CronJob", "osm-gitops")]
+    assert runs(_WATCH) == [("Deployment", "osm-gitops")]
+    assert runs(git) == [("Deployment", "osm-gitops-apply"), ("Deployment", "osm-gitops-refresh")]
+    assert [_watching(plan) for plan in (PLAN, _GIT)] == [set(), set()]
+    # Into git the reader applies.
+    assert [_watching(plan) for plan in (_WATCH, git)] == [{"osm-gitops"}, {"osm-gitops", "osm-gitops-reader"}]
+
+
+def test_a_deployment_has_one_pod_at_a_time_that_is_restarted_if_it_hangs() -> None:
+    (body,) = (body for body in manifests(_WATCH, Side.MANAGEMENT) if body["kind"] == "Deployment")
+    spec, pod = body["spec"], body["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert (spec["replicas"], spec["strategy"]["type"], pod["restartPolicy"]) == (1, "Recreate", "Always")
+    assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+    (alive,) = (each.partition("=")[2] for each in container["args"] if each.startswith("--alive-file="))
+    assert {"--watch", "--yes"} <= set(container["args"])
+    assert alive in container["livenessProbe"]["exec"]["command"][-1]
+    assert any(alive.startswith(f"{mount['mountPath']}/") for mount in container["volumeMounts"])
 
 
 # --- what is refused ---

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.cli import watching
 from osm_gitops.commands.install.install_plan import INSTALLED, READER, WRITER, ConfigRepo, InstallPlan, Part
 from osm_gitops.commands.install.manifests import manifests
 from osm_gitops.commands.install.rights import (
@@ -21,14 +22,19 @@ from osm_gitops.commands.install.rights import (
     management_refreshes,
     management_status,
     management_uninstalls,
+    management_watched_refreshes,
+    management_watches,
     management_writes,
     worker_reads,
     worker_refreshes,
     worker_status,
     worker_uninstalls,
+    worker_watched_refreshes,
+    worker_watches,
     worker_writes,
 )
 from osm_gitops.model.desired import Side
+from osm_gitops.pipeline.watching import Watching
 from tests.apiserver.after_osm import after_osm, recorded, recorded_authority, with_machine_sets
 from tests.apiserver.client import Refused
 from tests.apiserver.cluster import Cluster
@@ -127,7 +133,7 @@ def test_the_reader_has_what_looking_needs_and_nothing_else(
     grow(accounts, partial(_looked, story, "plan"))
     without_cluster_info(story)
     with_webhooks(story)
-    for command in ("plan", "status"):
+    for command in ("plan", "status", "rollout"):
         grow(accounts, partial(_looked, story, command))
     _has_what_it_needs(accounts)
 
@@ -185,6 +191,41 @@ def test_the_writer_has_what_runs_need_and_nothing_else(
         scene.happens(story)
         assert scene.said in grow(accounts, partial(_applied, story, scene))
     _has_what_it_needs(accounts)
+
+
+@_SPLIT_FIRST
+@pytest.mark.parametrize("command", ["apply", "refresh"])
+def test_who_watches_has_what_that_needs_and_nothing_else(
+    management: Cluster, worker: Cluster, tmp_path: Path, mode: Mode, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond what such runs need without it."""
+    story, plan = _story(management, worker, tmp_path, WRITER, mode), mode.plan()
+    without_cluster_info(story)
+    here: tuple[Right, ...] = (*management_reads(plan), *management_writes(plan))
+    there: tuple[Right, ...] = (*worker_reads(plan), *worker_writes(plan))
+    watches = (management_watches(plan), worker_watches(plan))
+    if command == "refresh":
+        here, there = management_refreshes(plan), worker_refreshes(plan)
+        watches = (management_watched_refreshes(plan), worker_watched_refreshes(plan))
+    accounts = _growing(story, WRITER, (*here, *watches[0]), (*there, *watches[1]))
+    for account in accounts:
+        reads = (*(here if account.cluster is management else ()), *(there if account is accounts[-1] else ()))
+        account.give(grants(reads))
+    grow(accounts, partial(_watched, story, command, monkeypatch))
+    _has_what_it_needs(accounts)
+
+
+def _watched(story: Story, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, str]:
+    """The first run of a loop, before which it opens all of its watches."""
+    opened: list[bool] = []
+
+    def drive(loop: Watching) -> None:
+        loop.start()
+        opened.append(all(each.is_open for each in loop._clusters.values()))
+
+    monkeypatch.setattr(watching, "drive", drive)
+    ran = story.apply("--watch", command=command)
+    return opened == [True], ran.err
 
 
 def test_one_cluster_is_run_with_what_is_installed(management: Cluster, tmp_path: Path) -> None:
