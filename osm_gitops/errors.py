@@ -72,9 +72,15 @@ class Code(Enum):
     OSM_NOT_RECOGNISED = "OG1251"
     OSM_INPUT_MISSING = "OG1252"
     CLUSTER_CA_UNKNOWN = "OG1253"
+    NOT_A_SEED = "OG1261"
+    KKP_KUBECONFIG_MISSING = "OG1262"
 
     # OG13: config: fleet file, settings, flags
     APPLY_NEEDS_LIVE_TARGET = "OG1301"
+    UNKNOWN_WAVE = "OG1302"
+    WAVE_CIRCLE = "OG1303"
+    WAVE_MATCHES_NOTHING = "OG1304"
+    CLUSTER_IN_TWO_WAVES = "OG1305"
     TOKEN_LIFE_TOO_SHORT = "OG1311"
     CREDENTIAL_IN_ARGUMENT = "OG1312"
     INVALID_FLAG = "OG1321"
@@ -89,6 +95,7 @@ class Code(Enum):
     OVERLAY_TEMPLATE = "OG1406"
     OVERLAYS_CONFLICT = "OG1407"
     VALUE_NOT_READ = "OG1408"
+    OVERLAY_COPY_OUTDATED = "OG1409"
     PATCH_INVALID = "OG1421"
     PATCH_DOES_NOT_APPLY = "OG1422"
     PATCH_LIMIT = "OG1423"
@@ -142,9 +149,17 @@ class Code(Enum):
     WEBHOOK_UNREACHABLE = "OG1715"
     OBJECT_NAME = "OG1716"
     METRICS_NOT_PUSHED = "OG1721"
+    WEBHOOK_NOT_NOTIFIED = "OG1722"
 
     # OG18: workers
     WORK_LIMIT = "OG1801"
+
+    # OG19: forge
+    FORGE_UNKNOWN = "OG1901"
+    FORGE_TOKEN = "OG1902"
+    FORGE_UNREACHABLE = "OG1903"
+    FORGE_REFUSED = "OG1904"
+    NOT_A_FORGE = "OG1905"
 
     # OG20: render: what a pool is made of
     PROFILE_NOT_FOUND = "OG2001"
@@ -266,6 +281,17 @@ class Code(Enum):
     FLEET_FILE_CHANGED = "OG3345"
     POOLS_STUCK = "OG3346"
     LIMIT_NOT_RAISED = "OG3347"
+    WAVES_NEED_HISTORY = "OG3351"
+    WAVE_REVISION_UNKNOWN = "OG3352"
+    NOT_HELD_BY_WAVES = "OG3353"
+    CLUSTER_TIMEOUT = "OG3361"
+    KKP_CLUSTER_UNHEALTHY = "OG3371"
+    KKP_CLUSTER_PAUSED = "OG3372"
+    KKP_CLUSTER_DELETED = "OG3373"
+    KKP_NO_CLUSTER = "OG3374"
+    KKP_DATACENTER_UNKNOWN = "OG3375"
+    KKP_SETTING_DIFFERS = "OG3376"
+    KKP_CLUSTER_LEFT_OUT = "OG3377"
 
     # OG40: cli
     MISSING_ARGUMENT = "OG4001"
@@ -329,6 +355,15 @@ class Code(Enum):
     NO_MACHINE_DEPLOYMENT = "OG5133"
     TARGETS_NOT_CHECKED = "OG5134"
     RIGHT_MISSING = "OG5141"
+
+    # OG52: user clusters of KKP, which kkp switches
+    NOT_A_USER_CLUSTER = "OG5201"
+    KKP_CLUSTER_NOT_READY = "OG5202"
+    OSM_SWITCHED_ON_BY_DEFAULT = "OG5203"
+    OSM_OVERRIDE_NOT_KEPT = "OG5204"
+    OSM_NOT_SWITCHED = "OG5205"
+    SWITCH_CHANGES_BOOT = "OG5206"
+    NOT_GIVEN_BACK = "OG5207"
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,6 +458,14 @@ class LostLockError(ClusterError):
     """The Lease is somebody else's: whoever held it must not write any more."""
 
 
+class ForgeError(OsmGitopsError):
+    """A forge that cannot be reached, or refuses; ``status`` is its HTTP status, 0 where it gave no answer."""
+
+    def __init__(self, problems: Iterable[Problem], status: int = 0) -> None:
+        super().__init__(problems)
+        self.status = status
+
+
 class UnsafePlanError(OsmGitopsError):
     """A plan that a guard refuses until it is asked for explicitly (design.md, "Guards")."""
 
@@ -473,6 +516,30 @@ def some(names: Sequence[object], most: int) -> str:
     """The first ``most`` of ``names``, and how many more there are: ``a, b and 7 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(map(str, names[:most]))}{more}"
+
+
+_LONGEST_WORD: Final = 80
+
+
+def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known word that is most similar to ``word``, whatever their case, or an empty text.
+
+    ``cutoff`` is how similar it must be, from 0 to 1. Long words have none: comparing them is slow.
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - slow, and every start imports this module
+
+    spelled = {each.lower(): each for each in sorted(known)}
+    if len(word) > _LONGEST_WORD:
+        return ""
+    found = get_close_matches(word.lower(), spelled, n=1, cutoff=cutoff)
+    return spelled[found[0]] if found else ""
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A sentence with the closest known word; or ``otherwise``, or all known words."""
+    names = sorted(known)
+    near = closest(word, names)
+    return f"Did you mean {near}?" if near else otherwise or f"Known are {', '.join(names)}"
 
 
 def input_error(

@@ -27,18 +27,37 @@ _MOST_TEXTS: Final = 2_000  # templates and files of an engine that profiles may
 
 @dataclass(slots=True)
 class Memo:
-    """Results of one template by the data that it reads; MachineDeployments that agree share a text."""
+    """Results of one template by the data that it reads; MachineDeployments that agree share a text, or a fault: a
+    template that reaches a bound takes the most time of all."""
 
     key: Callable[[Mapping[str, Any]], Any]
-    results: dict[Any, str] = field(default_factory=dict)
+    results: dict[Any, str | TemplateFault] = field(default_factory=dict)
     size: int = 0
 
-    def keep(self, key: Any, text: str) -> str:
-        while self.results and (len(self.results) >= REMEMBERED or self.size + len(text) > REMEMBERED_SIZE):
-            self.size -= len(self.results.pop(next(iter(self.results))))
-        self.results[key] = text
-        self.size += len(text)
-        return text
+    def result(self, key: Any, render: Callable[[], str]) -> str:
+        """The known result for this data, or what ``render`` returns; raises TemplateFault."""
+        found = self.results.get(key)
+        if found is None:
+            found = self._keep(key, render)
+        if isinstance(found, str):
+            return found
+        raise found.with_traceback(None)
+
+    def _keep(self, key: Any, render: Callable[[], str]) -> str | TemplateFault:
+        try:
+            found: str | TemplateFault = render()
+        except TemplateFault as fault:
+            found = fault.with_traceback(None)
+        size = _size(found)
+        while self.results and (len(self.results) >= REMEMBERED or self.size + size > REMEMBERED_SIZE):
+            self.size -= _size(self.results.pop(next(iter(self.results))))
+        self.results[key] = found
+        self.size += size
+        return found
+
+
+def _size(result: str | TemplateFault) -> int:
+    return len(result) if isinstance(result, str) else len(result.message)
 
 
 def memo(reads: Iterable[str], root: Mapping[str, str]) -> Memo:
@@ -186,8 +205,7 @@ class _GoText:
             return self.text
         program, known = self.compiled()
         key = (known.key(machine.frozen), *[snippets[name] for name in program.includes])
-        found = known.results.get(key)
-        return found if found is not None else known.keep(key, program.render(machine.values()))
+        return known.result(key, lambda: program.render(machine.values()))
 
 
 class CompiledHalf(Protocol):
@@ -401,14 +419,14 @@ class JinjaHalf:
         if isinstance(page, str):
             return page
         program, known = page
-        key = known.key(machine.frozen)
-        found = known.results.get(key)
-        if found is not None:
-            return found
-        text = program.render(machine.values())
-        if not _is_encodable(text):
-            raise TemplateFault("it prints half of a surrogate pair, which is no character", program.name)
-        return known.keep(key, text)
+
+        def text() -> str:
+            text = program.render(machine.values())
+            if not _is_encodable(text):
+                raise TemplateFault("it prints half of a surrogate pair, which is no character", program.name)
+            return text
+
+        return known.result(known.key(machine.frozen), text)
 
     def _snippet(self, name: str, machine: Machine) -> str:
         """``template("x")`` in Jinja2: the template x as a Go template's ``template`` would print it."""

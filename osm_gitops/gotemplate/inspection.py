@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import accumulate
-from typing import Final
+from typing import Final, TypeVar
 
 from jinja2 import Environment, meta, nodes
 
@@ -20,6 +20,8 @@ from osm_gitops.gotemplate.engine import EXPECTED, Engine, as_fault
 from osm_gitops.gotemplate.expressions import Schema, method_names
 from osm_gitops.gotemplate.faults import TemplateFault, similar
 from osm_gitops.gotemplate.own_values import VALUE, VALUES
+
+N = TypeVar("N", bound=nodes.Node)
 
 _GUARDS: Final = frozenset(("default", "d"))
 _REFERENCES: Final = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
@@ -85,40 +87,42 @@ def _go(engine: Engine, name: str, text: str, templates: Mapping[str, str]) -> I
     ours = sorted(translation.lines)
     # For each of these lines the furthest line of the source that is in the translation up to it.
     furthest = list(accumulate((translation.lines[line] for line in ours), max, initial=0))
-    for attribute, message in _unknown_fields(engine.language.schema, tree):
+    for attribute, message in _unknown_fields(engine.language.schema, tree.find_all(nodes.Getattr)):
         yield Flawed(Flaw.FIELD, name, furthest[bisect_right(ours, attribute.lineno)], message)
 
 
 @dataclass(slots=True)
 class _Native:
-    """One template of native Jinja2; ``lent`` are names that an including template may have set."""
+    """One template of native Jinja2, and all of its nodes; ``lent`` are names that an including template may set."""
 
     engine: Engine
     tree: nodes.Template
+    every: Sequence[nodes.Node]
     templates: Collection[str]
     lent: Collection[str] = ()
 
     def flaws(self) -> Iterator[tuple[Flaw, int, str]]:
-        for attribute, message in _unknown_fields(self.engine.language.schema, self.tree):
+        for attribute, message in _unknown_fields(self.engine.language.schema, _of(self.every, nodes.Getattr)):
             yield Flaw.FIELD, attribute.lineno, message
         yield from self.undefined()
         yield from self.unknown()
-        for reference in self.tree.find_all(_REFERENCES):
-            yield from self.missing(reference)
+        for reference in self.every:
+            if isinstance(reference, _REFERENCES):
+                yield from self.missing(reference)
 
     def undefined(self) -> Iterator[tuple[Flaw, int, str]]:
         known = {*self.engine.environment.globals, *self.engine.root, "root", "template", *self.lent}
-        names = meta.find_undeclared_variables(self.tree) - known - set(_tested(self.tree))
-        for name in self.tree.find_all(nodes.Name):
+        names = meta.find_undeclared_variables(self.tree) - known - set(_tested(self.every))
+        for name in _of(self.every, nodes.Name):
             if name.ctx == "load" and name.name in names:
                 yield Flaw.UNDEFINED, name.lineno, f"{name.name} is not defined{similar(name.name, known)}"
 
     def unknown(self) -> Iterator[tuple[Flaw, int, str]]:
         environment = self.engine.environment
-        for used in self.tree.find_all(nodes.Filter):
+        for used in _of(self.every, nodes.Filter):
             if used.name not in environment.filters:
                 yield Flaw.FILTER, used.lineno, _unknown("filter", used.name, environment.filters)
-        for test in self.tree.find_all(nodes.Test):
+        for test in _of(self.every, nodes.Test):
             if test.name not in environment.tests:
                 yield Flaw.FILTER, test.lineno, _unknown("test", test.name, environment.tests)
 
@@ -132,35 +136,41 @@ class _Native:
 
 
 def _natives(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> Iterator[Flawed]:
-    trees: list[tuple[str, bool, nodes.Template]] = []
+    found: list[tuple[str, bool, nodes.Template, Sequence[nodes.Node]]] = []
     environment = engine.native({})
     for shared, texts in ((True, templates.items()), (False, files)):
         for name, text in texts:
             try:
-                trees += [(name, shared, engine.read_native(environment, name, text))] if "{" in text else []
+                tree = engine.read_native(environment, name, text) if "{" in text else None
             except TemplateFault:
                 continue
-    lent = {name for _, _, tree in trees for name in _assigned(tree)}
-    for name, shared, tree in trees:
-        for flaw, line, message in _Native(engine, tree, templates, lent if shared else ()).flaws():
+            if tree is not None:
+                found.append((name, shared, tree, tuple(tree.find_all(nodes.Node))))
+    lent = {name for _, _, _, every in found for name in _assigned(every)}
+    for name, shared, tree, every in found:
+        for flaw, line, message in _Native(engine, tree, every, templates, lent if shared else ()).flaws():
             yield Flawed(flaw, name, line, message)
 
 
-def _assigned(tree: nodes.Template) -> Iterator[str]:
-    """Every name that the template sets: one that it includes sees them."""
-    yield from (each.name for each in tree.find_all(nodes.Name) if each.ctx in {"store", "param"})
-    yield from (each.target for each in tree.find_all(nodes.Import))
-    yield from (each.name for each in tree.find_all(nodes.Macro))
-    for node in tree.find_all(nodes.FromImport):
+def _of(every: Iterable[nodes.Node], kind: type[N]) -> Iterator[N]:
+    return (each for each in every if isinstance(each, kind))
+
+
+def _assigned(every: Sequence[nodes.Node]) -> Iterator[str]:
+    """Every name that a template with these nodes sets: one that it includes sees them."""
+    yield from (each.name for each in _of(every, nodes.Name) if each.ctx in {"store", "param"})
+    yield from (each.target for each in _of(every, nodes.Import))
+    yield from (each.name for each in _of(every, nodes.Macro))
+    for node in _of(every, nodes.FromImport):
         yield from (each if isinstance(each, str) else each[1] for each in node.names)
 
 
-def _tested(tree: nodes.Template) -> Iterator[str]:
-    """Names whose absence the template handles: ``x is defined``, ``x | default(…)``."""
-    for test in tree.find_all(nodes.Test):
+def _tested(every: Sequence[nodes.Node]) -> Iterator[str]:
+    """Names whose absence a template with these nodes handles: ``x is defined``, ``x | default(…)``."""
+    for test in _of(every, nodes.Test):
         if test.name in {"defined", "undefined"} and isinstance(test.node, nodes.Name):
             yield test.node.name
-    for used in tree.find_all(nodes.Filter):
+    for used in _of(every, nodes.Filter):
         if used.name in _GUARDS and isinstance(used.node, nodes.Name):
             yield used.node.name
 
@@ -169,9 +179,9 @@ def _unknown(what: str, name: str, known: Collection[str]) -> str:
     return f"there is no {what} {name}{similar(name, [each for each in known if not each.startswith('_')])}"
 
 
-def _unknown_fields(schema: Schema, tree: nodes.Template) -> Iterator[tuple[nodes.Getattr, str]]:
+def _unknown_fields(schema: Schema, attributes: Iterable[nodes.Getattr]) -> Iterator[tuple[nodes.Getattr, str]]:
     """Fields of the data's records that are none, as far as types are known."""
-    for attribute in tree.find_all(nodes.Getattr):
+    for attribute in attributes:
         owner = _type(schema, attribute.node)
         name = attribute.attr
         if owner and schema.is_struct(owner) and not schema.field(owner, name) and name not in method_names():

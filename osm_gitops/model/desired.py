@@ -9,6 +9,8 @@ from enum import Enum
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.pool_facts import PoolFacts
+from osm_gitops.model.promotion import Promotion
 
 _LOOK_AT_CONTROLLER = "Check the logs of machine-controller, and kubectl describe machinedeployment"
 _APPLY_TO_GIT = "Run osm-gitops apply, and check that Flux or Argo CD has applied the commit"
@@ -155,7 +157,7 @@ class Desired:
     some pools were selected. ``left`` are skipped pools, of which a git target keeps its files. ``sensitive`` are
     values that no report may show (design.md, "Masking"), ``secret_texts`` returns lines made from secrets. ``hosts``
     are the API servers that were read, ``sources`` the trees and files; ``uncommitted`` are differences from their
-    commits.
+    commits. ``facts`` has each pool, also failed ones, in runs that ask for them.
     """
 
     cluster: str
@@ -173,3 +175,5 @@ class Desired:
     hosts: tuple[str, ...] = ()
     narrowed: bool = False
     left: Mapping[ObjectRef, Left] = field(default_factory=dict)
+    promotion: Promotion | None = None
+    facts: Mapping[ObjectRef, PoolFacts] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import NO_SECRETS, SecretTexts, Side
+from osm_gitops.model.finding import Finding
 from osm_gitops.model.objects import ObjectRef
 
 
@@ -97,7 +98,8 @@ class SizeUse:
 class Rendering:
     """Results of a pool that can be rendered.
 
-    ``live`` are objects that are only in clusters, never in git. ``modules`` are cloud-init modules of a half
+    ``live`` are objects that are only in clusters, never in git. ``commands`` are for the machine, each with what it
+    shows. ``modules`` are cloud-init modules of a half
     (``bootstrap runcmd``), copied verbatim. ``user_data`` are the two halves by name, ``other_user_data`` the same
     rendered with other secrets, empty if that fails. ``secret_texts`` are lines made from secrets.
     """
@@ -108,18 +110,36 @@ class Rendering:
     live: tuple[RenderedObject, ...]
     files: tuple[RenderedFile, ...]
     modules: tuple[str, ...]
+    commands: tuple[tuple[str, str], ...]
     sizes: tuple[SizeUse, ...]
     user_data: Mapping[str, str] = field(repr=False)
     other_user_data: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     secret_texts: SecretTexts = field(default=NO_SECRETS, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class TargetUse:
+    """How the target compares with what the pool renders to.
+
+    ``state`` is ``same``, ``differs``, ``missing`` (the target has nothing of the pool), or ``unknown`` because of
+    ``problems``. ``changes`` are the objects that apply would change, each with the action and the reason. ``commit``
+    is the last one that changed files of the pool (id, date and subject), or empty.
+    """
+
+    where: str
+    state: str
+    changes: tuple[str, ...] = ()
+    commit: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """The explanation of ``pool`` in ``cluster``.
 
-    ``rendering`` is ``None`` if the pool cannot be rendered because of ``problems``. ``sensitive`` are values that no
-    report may show.
+    ``rendering`` is ``None`` if the pool cannot be rendered because of ``problems``. ``target`` is ``None`` if no
+    target is configured, or if it was not read. ``findings`` are those of ``validate`` about the MachineDeployment
+    itself. ``sensitive`` are values that no report may show.
     """
 
     cluster: str
@@ -133,6 +153,8 @@ class Explanation:
     values: tuple[SettingOrigin, ...]
     annotations: tuple[AnnotationUse, ...]
     rendering: Rendering | None
+    target: TargetUse | None = None
+    findings: tuple[Finding, ...] = ()
     warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
     sources: tuple[str, ...] = ()

@@ -49,7 +49,9 @@ class Finding:
     ``message`` is a sentence without a final full stop, ``fix`` the next step. ``where`` is ``file:line`` in a source,
     ``about`` the object, ``field`` a path inside of it. ``problem`` is the code of a problem that became a finding.
     ``seen_in`` are the pools, or combinations of provider, Kubernetes version and settings, with this finding; empty if
-    it does not depend on them. ``suppressed`` is the reason in an annotation that suppresses it.
+    it does not depend on them. ``suppressed`` is the reason in an annotation that suppresses it. ``others`` are further
+    objects with the same mistake, ``consequences`` the ids of rules whose findings follow from this one. Findings of a
+    rule about one object with the same ``group`` are one mistake, told by the one with the highest ``rank``.
     """
 
     rule: Rule
@@ -61,6 +63,10 @@ class Finding:
     seen_in: tuple[str, ...] = ()
     suppressed: str = ""
     problem: Code | None = None
+    others: tuple[str, ...] = ()
+    consequences: tuple[str, ...] = ()
+    group: str = ""
+    rank: int = 0
 
     @property
     def id(self) -> str:

@@ -131,7 +131,7 @@ class MachineDeployment(PoolNames):
 
     ``annotations`` is ``None`` without annotations, which has another hash than an empty map (osm-behaviour.md,
     "Annotations that are written"). ``provider_spec`` is ``spec.template.spec.providerSpec.value`` and ``template`` all
-    of ``spec.template``, both as read.
+    of ``spec.template``, both as read. ``default_profile`` is its profile if it names none; empty for OSM's default.
     """
 
     annotations: Mapping[str, str] | None
@@ -140,6 +140,7 @@ class MachineDeployment(PoolNames):
     template: Json
     deleting: bool
     manifest: Manifest
+    default_profile: str = ""
 
     def annotation(self, key: str) -> str:
         """The annotation's value, or an empty text, as in Go."""

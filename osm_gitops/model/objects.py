@@ -63,6 +63,20 @@ class Origin:
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.line else self.path
 
+    def line_below(self, line: int) -> str:
+        """``file:line`` of a line (1-based) of the text whose first line is here."""
+        return f"{self.path}:{self.line + line - 1}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ComposedOrigin(Origin):
+    """The place of a text whose lines come from several places: ``lines`` has ``file:line`` of each line."""
+
+    lines: tuple[str, ...] = ()
+
+    def line_below(self, line: int) -> str:
+        return self.lines[min(line, len(self.lines)) - 1]
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -102,8 +116,7 @@ class Manifest:
         """``file:line`` of a line (1-based) of the text at ``field``, or of the field if the text has no lines."""
         text = f"{field}|"
         if line and text in self.elsewhere:
-            origin = self.elsewhere[text]
-            return f"{origin.path}:{origin.line + line - 1}"
+            return self.elsewhere[text].line_below(line)
         start = None if field in self.elsewhere else self.lines.get(text)
         return f"{self.origin.path}:{start + line - 1}" if line and start else self.line_of(field)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from osm_gitops.model.objects import Json, Manifest
+from osm_gitops.model.objects import Json, Manifest, Origin
 
 DELETE: Final = "$delete"
 """In a merge patch: an entry or key with this marker is removed."""
@@ -40,6 +40,49 @@ class Spot:
     def where(self) -> str:
         """``file:line``."""
         return self.manifest.line_of(self.field)
+
+    @property
+    def first_line(self) -> Origin | None:
+        """The place of the first line of a text, if it is known."""
+        return self.manifest.place_of(f"{self.field}|")
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """A change of a few lines of a text: ``operation`` is a key of :data:`EDITS`.
+
+    ``found`` must be in the text exactly once. ``new`` replaces it, or is inserted as lines of its own before or after
+    the lines with it. ``spot`` is the place of ``new``.
+    """
+
+    operation: str
+    found: str
+    new: str
+    spot: Spot
+
+
+EDITS: Final[Mapping[str, str]] = {"replace": "with", "insertBefore": "text", "insertAfter": "text"}
+"""The operations on a text, each with the key of the new text."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditedText:
+    """In a merge patch: a text of the profile with a few lines changed."""
+
+    edits: tuple[TextEdit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedText:
+    """In a merge patch: a text that was copied from a text of the profile and then changed.
+
+    ``base`` is the digest of the text that was copied, as :func:`osm_gitops.config.text_patches.text_digest` makes it;
+    ``spot`` is its place.
+    """
+
+    text: str
+    base: str
+    spot: Spot
 
 
 @dataclass(frozen=True, slots=True)

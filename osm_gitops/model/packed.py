@@ -23,6 +23,31 @@ _PERIOD: Final = 3
 """Base64 of shifted texts is equal only if the shift is a multiple of three bytes."""
 
 
+class _Reference:
+    """A text by which others are packed: itself at first, compressed once it stays or goes to another process."""
+
+    __slots__ = ("_packed", "_text")
+
+    def __init__(self, text: bytes) -> None:
+        self._text: bytes | None = text
+        self._packed = b""
+
+    @property
+    def text(self) -> bytes:
+        return _inflated(self._packed) if self._text is None else self._text
+
+    def settle(self) -> None:
+        if self._text is not None:
+            self._packed, self._text = zlib.compress(self._text, _LEVEL), None
+
+    def __getstate__(self) -> bytes:
+        self.settle()
+        return self._packed
+
+    def __setstate__(self, packed: bytes) -> None:
+        self._text, self._packed = None, packed
+
+
 class PackedBody(Mapping[str, Json]):
     """A manifest's body as compressed text. Two are equal if their texts are.
 
@@ -31,7 +56,7 @@ class PackedBody(Mapping[str, Json]):
 
     __slots__ = ("_reference", "_segments", "digest", "like")
 
-    def __init__(self, segments: tuple[bytes, ...], reference: bytes, digest: bytes, like: Hashable) -> None:
+    def __init__(self, segments: tuple[bytes, ...], reference: _Reference, digest: bytes, like: Hashable) -> None:
         self._segments = segments
         self._reference = reference
         self.digest = digest
@@ -42,11 +67,15 @@ class PackedBody(Mapping[str, Json]):
     @property
     def text(self) -> bytes:
         """The text that was packed."""
-        found = []
+        found, reference = [], self._reference.text
         for number, data in enumerate(self._segments):
-            inflate = zlib.decompressobj(_RAW, zdict=_beside(self._reference, number))
+            inflate = zlib.decompressobj(_RAW, zdict=_beside(reference, number))
             found.append(inflate.decompress(data) + inflate.flush())
         return b"".join(found)
+
+    def settle(self) -> None:
+        """Keep less of the texts that this one resembles, because it stays for long."""
+        self._reference.settle()
 
     def parsed(self) -> dict[str, Json]:
         """The parsed body. The last few are cached."""
@@ -69,6 +98,11 @@ class PackedBody(Mapping[str, Json]):
     __hash__ = object.__hash__
 
 
+@lru_cache(maxsize=32)  # those of the objects of some profiles
+def _inflated(reference: bytes) -> bytes:
+    return zlib.decompress(reference)
+
+
 @lru_cache(maxsize=4)  # the objects of one pool
 def _parsed(packed: PackedBody) -> dict[str, Json]:
     text = packed.text
@@ -87,16 +121,20 @@ class Packer:
     Pools of a fleet are similar: ten thousand of them, half a gigabyte of text, take about ten megabytes.
     """
 
-    _references: dict[Hashable, bytes] = field(default_factory=dict)
+    _references: dict[Hashable, _Reference] = field(default_factory=dict)
 
     def pack(self, text: bytes, like: Hashable) -> PackedBody:
         """Pack ``text``, the YAML or JSON of a manifest. ``like`` is equal for similar texts."""
-        reference = self._references.setdefault((like, len(text) % _PERIOD), text)
+        key = (like, len(text) % _PERIOD)
+        if key not in self._references:
+            self._references[key] = _Reference(text)
+        kept = self._references[key]
+        reference = kept.text
         segments = tuple(
             _deflated(text[start : start + _SEGMENT], _beside(reference, number))
             for number, start in enumerate(range(0, len(text), _SEGMENT))
         )
-        return PackedBody(segments, reference, sha256(text).digest(), like)
+        return PackedBody(segments, kept, sha256(text).digest(), like)
 
     def pack_json(self, body: Mapping[str, Json], like: Hashable) -> PackedBody:
         """Pack a body as JSON, which is faster than YAML."""

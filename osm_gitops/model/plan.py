@@ -6,13 +6,15 @@ Bodies contain secrets, and are not part of ``repr``. Only ``osm_gitops.report``
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.desired import FindSecretTexts, Left, Side, no_secret_texts
+from osm_gitops.model.desired import Left, Side
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.pool_facts import PoolFacts
+from osm_gitops.model.promotion import Promotion
 
 Advance = Callable[[int, int], None]
 """Called after each piece of work with the number done, and of how many."""
@@ -110,9 +112,68 @@ class Change:
         return pool.namespaced_name if pool else self.group
 
     @property
+    def boots_differently(self) -> bool:
+        """Whether new machines will boot with another configuration than existing machines did."""
+        boots_alike = self.same_content or self.upkeep or self.metadata_only
+        return self.action in {Action.UPDATE, Action.REPLACE} and not boots_alike
+
+    @property
     def place(self) -> tuple[str, ObjectRef]:
         """The sort key of plans: by pool."""
         return self.group, self.ref
+
+
+@dataclass(frozen=True, slots=True)
+class TextDiff:
+    """The change of one text: hunks in unified form, without file headers; ``instead`` says why there are none."""
+
+    name: str
+    state: str
+    lines: tuple[str, ...] = field(repr=False)
+    added: int
+    removed: int
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a report shows of a plan: ``context`` lines around a change, with ``whole`` also the content of created and
+    deleted objects, with ``together`` one of the pools that change in the same way, with ``hide_secret_files`` no
+    content of files that are made from secrets."""
+
+    context: int = 3
+    whole: bool = False
+    together: bool = False
+    hide_secret_files: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExcerptChange:
+    """One change without its bodies. ``diffs`` have secrets, from which others are learned; ``public`` are the same
+    without the lines that were made from secrets."""
+
+    change: Change
+    diffs: tuple[TextDiff, ...] = field(repr=False)
+    public: tuple[TextDiff, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExcerptPools:
+    """Pools that change in the same way, with the changes of the first one. Objects without a pool have the name
+    ``""``. ``likeness`` is equal for all pools that change in this way, also in other clusters."""
+
+    names: tuple[str, ...]
+    changes: tuple[ExcerptChange, ...]
+    likeness: Hashable = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Everything that a view needs of a cluster's plan, found while its pools can be rendered. ``learned`` are secrets
+    that only bodies have."""
+
+    pools: tuple[ExcerptPools, ...]
+    learned: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +194,10 @@ class ClusterPlan:
     of failed or unselected pools, ``foreign`` profiles of others. ``refusals`` forbid ``apply``, and ``plan`` exits
     with 1. ``layout`` are other files (``kustomization.yaml``) for a folder target. ``uncommitted`` are the
     ``warnings`` about uncommitted sources. ``hosts`` are API servers that are read or written, one per line. ``left``
-    are skipped pools of a live cluster, ``machines`` the known numbers of Machines. ``secret_texts`` returns the lines
-    made from secrets of the desired state, ``secret_before`` of the current state (``None`` if unknown).
+    are skipped pools of a live cluster, ``machines`` the known numbers of Machines, ``facts`` those of pools, in runs
+    that ask for them. ``narrowed``: only some pools were selected. ``promotion`` is the revision of a cluster of a
+    wave. ``excerpts`` are what reports show, found while the pools can be rendered with other secrets; ``None`` if
+    nothing was rendered. ``fingerprint`` is that of the whole plan, once its bodies are gone.
     """
 
     cluster: str
@@ -153,9 +216,19 @@ class ClusterPlan:
     hosts: tuple[str, ...] = ()
     left: Mapping[ObjectRef, Left] = field(default_factory=dict)
     machines: Mapping[ObjectRef, int] = field(default_factory=dict)
+    facts: Mapping[ObjectRef, PoolFacts] = field(default_factory=dict)
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)
-    secret_texts: FindSecretTexts = field(default=no_secret_texts, repr=False, compare=False)
-    secret_before: FindSecretTexts | None = field(default=None, repr=False, compare=False)
+    narrowed: bool = False
+    promotion: Promotion | None = None
+    excerpts: Mapping[View, Excerpt] | None = field(default=None, repr=False)
+    fingerprint: str = ""
+
+    @property
+    def inputs(self) -> Promotion | None:
+        """What to leave word of where the plan goes: from which shared inputs all pools of a cluster were rendered."""
+        promotion = self.promotion
+        kept = promotion is None or not promotion.digest or self.narrowed or bool(self.refusals)
+        return None if kept else promotion
 
     def count(self) -> Mapping[Action, int]:
         """The number of objects of each action."""

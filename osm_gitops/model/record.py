@@ -13,6 +13,7 @@ from osm_gitops.model.desired import Left
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan
+from osm_gitops.model.promotion import Carried
 
 
 class PoolState(Enum):
@@ -26,7 +27,7 @@ class PoolState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class FinishedRun:
     """One run in one cluster. ``plan`` is ``None`` if planning failed. ``problems`` are of the whole cluster, including
     refusals. ``narrowed``: only the ``known`` pools were selected, otherwise these are all pools. ``requests`` counts
     requests to its API servers.
@@ -109,7 +110,8 @@ class RunRecord:
     """The record of a cluster; pools by ``namespace/name``.
 
     Pools that are not in ``pools`` are ``counted`` by state: healthy ones without recent writes, or there were too
-    many. ``last_run`` and ``last_good_run`` are RFC 3339 in UTC, or empty.
+    many. ``last_run`` and ``last_good_run`` are RFC 3339 in UTC, or empty. ``inputs`` are those of a cluster in a
+    wave.
     """
 
     cluster: str = ""
@@ -120,6 +122,7 @@ class RunRecord:
     counted: Mapping[PoolState, int] = field(default_factory=dict)
     last_run: str = ""
     last_good_run: str = ""
+    inputs: Carried | None = None
 
     def count(self) -> Mapping[PoolState, int]:
         """The number of pools in each state."""

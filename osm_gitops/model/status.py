@@ -9,6 +9,7 @@ from datetime import datetime
 from osm_gitops.errors import Problem
 from osm_gitops.model.live import Gate, WaitingMachine
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import ClusterPlan
 from osm_gitops.model.record import PoolRecord, RunRecord
 
 UNKNOWN = "unknown"
@@ -88,7 +89,8 @@ class PoolStatus:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
     """A cluster at ``now``. ``record`` is the record of runs. ``problems`` are failed reads: ``knows_pools`` and
-    ``knows_record`` show whether an empty list and a missing record are certain."""
+    ``knows_record`` show whether an empty list and a missing record are certain. ``plan`` is what apply would do to it;
+    ``None`` if it could not be planned."""
 
     name: str
     now: datetime
@@ -99,6 +101,7 @@ class ClusterStatus:
     knows_pools: bool = True
     knows_record: bool = True
     problems: tuple[Problem, ...] = ()
+    plan: ClusterPlan | None = field(default=None, repr=False)
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property

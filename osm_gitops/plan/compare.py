@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Code, Problem
-from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, no_secret_texts
 from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE, EDGE_SCRIPT_PREFIX, PoolNames
 from osm_gitops.model.objects import LAST_APPLIED, SERVER_METADATA, Json, ObjectRef
 from osm_gitops.model.packed import PackedBody, Packer, likeness, parsed
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts, TextChange
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OVERLAY_BASE_ANNOTATION
 from osm_gitops.plan.content import changed_texts
-from osm_gitops.plan.guards import Limits, refusals
+from osm_gitops.plan.guards import PlanOptions, refusals
 from osm_gitops.plan.reasons import why_changed
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, with_crd_defaults
 
@@ -24,16 +24,6 @@ _CONFIG_SUFFIXES = (
     ("OperatingSystemConfig", "-config"),
 )
 _ENCRYPTED_PARTS = frozenset({"data", "stringData", "spec"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOptions:
-    """Options of a plan. ``leaving`` are pools whose live MachineDeployment is being deleted: they do not count as
-    deletions. ``strays`` are live and not in the source."""
-
-    limits: Limits = field(default_factory=Limits)
-    leaving: frozenset[ObjectRef] = field(default_factory=frozenset)
-    strays: frozenset[ObjectRef] = field(default_factory=frozenset)
 
 
 def make_cluster_plan(
@@ -86,8 +76,11 @@ def make_cluster_plan(
         uncommitted=uncommitted,
         sources=desired.sources,
         hosts=desired.hosts,
+        facts=desired.facts,
+        narrowed=desired.narrowed,
+        promotion=desired.promotion,
         sensitive=desired.sensitive,
-        secret_texts=desired.secret_texts,
+        excerpts=None if desired.secret_texts is no_secret_texts else {},
     )
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
     known = comparing.present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}

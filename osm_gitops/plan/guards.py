@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Code, Problem, UnsafePlanError, input_error, some
 from osm_gitops.model.desired import Desired
+from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
+from osm_gitops.model.promotion import Promotion, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,16 @@ class Limits:
     require_clean: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """Options of a plan. ``leaving`` are pools whose live MachineDeployment is being deleted: they do not count as
+    deletions. ``strays`` are live and not in the source."""
+
+    limits: Limits = field(default_factory=Limits)
+    leaving: frozenset[ObjectRef] = field(default_factory=frozenset)
+    strays: frozenset[ObjectRef] = field(default_factory=frozenset)
+
+
 def parse_max_delete(text: str) -> MaxDelete:
     """Parse ``N`` or ``P%``. Raises InputError."""
     match = re.fullmatch(r"([0-9]{1,9})(%?)", text)
@@ -61,6 +73,8 @@ def refusals(
     ``known`` is the number of other pools in the target."""
     about = f"cluster {plan.cluster}"
     found = [replace(problem, fix=_COMMIT) for problem in desired.uncommitted] if limits.require_clean else []
+    if desired.promotion is not None and desired.promotion.step is Step.UNKNOWN:
+        found.append(_unknown_revision(plan.cluster, desired.promotion))
     # If all MachineDeployments are being deleted, their finalizers wait for this run. A cluster without pools has
     # nothing to delete.
     if not (desired.objects or desired.keep or desired.failed or leaving):
@@ -90,6 +104,12 @@ def refusals(
             )
         )
     return tuple(found)
+
+
+def _unknown_revision(cluster: str, promotion: Promotion) -> Problem:
+    what = f"it may not have the newest shared inputs yet (wave {promotion.wave}): {'; '.join(promotion.reasons)}"
+    fix = f"Wait, or use --promote {cluster} to give it the newest"
+    return Problem(Code.WAVE_REVISION_UNKNOWN, what, about=f"cluster {cluster}", fix=fix)
 
 
 def nothing_desired(cluster: str) -> Problem:

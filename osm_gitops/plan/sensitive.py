@@ -16,6 +16,7 @@ from osm_gitops.model.inputs import Facts, Inputs, SecretFact
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, MachineDeployment
 from osm_gitops.model.objects import Json, value_at
 from osm_gitops.model.profile import Modules, OperatingSystemProfile, ProfileConfig, Unit
+from osm_gitops.model.public_words import PUBLIC_WORDS
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import BOOT_TEXTS
 from osm_gitops.sops.leaves import sealed_type
@@ -45,13 +46,6 @@ _YAML_VALUE = re.compile(r"(?m)^([ \t-]*(?!apiVersion|kind)[\w-]+:[ \t]+[\"']?)(
 _TELLING = 6
 _CERTIFICATES = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
-
-PUBLIC_WORDS = frozenset(
-    {"Opaque", "default", "kube-system", "kubernetes", "cloud-config", "cloud-init-settings", "containerd", "docker.io",
-     "ubuntu", "flatcar", "rockylinux", "openstack", "vsphere", "hetzner", "nutanix", "kubevirt", "digitalocean",
-     "baremetal", "scaleway", "alibaba", "anexia", "linode", "external"}
-)  # fmt: skip
-"""Well-known words that are never masked."""
 
 # Words that select the setup of a machine: with substitutes, rendering would fail.
 _CHOICES = PUBLIC_WORDS | {"amzn2", "rhel", "aws", "azure", "gce", "edge", "cloud-init", "ignition", "IPv4", "IPv6"}

@@ -28,14 +28,14 @@ _LONGEST_LINE: Final = 2048
 
 @lru_cache(maxsize=256)
 def unit_json(unit: Unit) -> tuple[str, tuple[str, ...]]:
-    """The JSON of a unit, and problems as sentences about this unit."""
+    """The JSON of a unit, and problems as sentences."""
     faults: list[str] = []
-    name = _name(unit.name, faults, "its name")
+    name = _name(unit.name, faults, f"the name of the unit {unit.name}")
     if not name.endswith(_EXTENSIONS):
-        faults.append(f"its name ends in none of {', '.join(_EXTENSIONS)}")
-    contents, sections = _contents(unit.content or "", 6, faults, "its content")
+        faults.append(f"the name of the unit {unit.name} ends in none of {', '.join(_EXTENSIONS)}")
+    contents, sections = _contents(unit.content or "", 6, faults, f"the content of {unit.name}")
     if unit.enable and sections and "Install" not in sections:
-        faults.append("it is enabled, but its content has no [Install] section, so enabling does nothing")
+        faults.append(f"{unit.name} is enabled, but has no [Install] section, so enabling does nothing")
     drop_ins = [_drop_in(drop_in, faults) for drop_in in unit.drop_ins]
     members = [f'"contents":{encode(contents)}'] if contents else []
     if drop_ins:

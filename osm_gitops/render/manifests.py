@@ -7,6 +7,7 @@ import copy
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject, Side
@@ -53,8 +54,27 @@ def _delivery(wave: str, *, for_git: bool, recreated: bool = False) -> dict[str,
     return _NO_SUBSTITUTION | {_SYNC_WAVE: wave} | (_FLUX_RECREATE if recreated else {})
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shared:
+    """A profile that several clusters have. It is compared by identity, as it is large."""
+
+    profile: OperatingSystemProfile
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Shared) and self.profile is other.profile
+
+    def __hash__(self) -> int:
+        return id(self.profile)
+
+
 def profile_object(profile: OperatingSystemProfile, *, for_git: bool = True) -> DesiredObject:
     """The profile as read, without server-side additions, with our label."""
+    return _profile_object(_Shared(profile), for_git)
+
+
+@lru_cache(maxsize=16)
+def _profile_object(shared: _Shared, for_git: bool) -> DesiredObject:
+    profile = shared.profile
     body = _profile(profile)
     metadata = body["metadata"]
     metadata["annotations"] |= _delivery("0", for_git=for_git)

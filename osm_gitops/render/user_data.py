@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import Final, Literal
@@ -201,22 +201,36 @@ class UserDataLimit:
 @dataclass(frozen=True, slots=True)
 class UserDataSize:
     """The sizes in bytes of a half as a machine gets it, and what holds for it; ``limit`` is ``None`` where none is
-    known, and ``why`` says why then.
+    known, and ``why`` says why then."""
 
-    ``gzipped`` is the size by machine-controller's gzip, to a few bytes.
-    """
-
-    raw: int
-    gzipped: int
-    base64: int
+    data: bytes = field(repr=False)
     limit: UserDataLimit | None
     why: str = ""
 
     @property
+    def raw(self) -> int:
+        return len(self.data)
+
+    @property
+    def gzipped(self) -> int:
+        """The size by machine-controller's gzip, to a few bytes. Slow."""
+        packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+        return len(packer.compress(self.data)) + len(packer.flush())
+
+    @property
+    def base64(self) -> int:
+        return -(-len(self.data) // 3) * 4
+
+    @property
     def counted(self) -> int:
         """The bytes that count against the limit."""
-        form = self.limit.counted if self.limit else Counted.RAW
-        return {Counted.RAW: self.raw, Counted.GZIP: self.gzipped, Counted.BASE64: self.base64}[form]
+        match self.limit.counted if self.limit else Counted.RAW:
+            case Counted.GZIP:
+                return self.gzipped
+            case Counted.BASE64:
+                return self.base64
+            case Counted.RAW:
+                return self.raw
 
     @property
     def headroom(self) -> int | None:
@@ -230,12 +244,12 @@ def bootstrap_size(user_data: str, machine_deployment: str, provider: str, os: s
     name = longest_machine_name(machine_deployment)
     named = user_data.replace(MACHINE_NAME, name).replace(_URL_MACHINE_NAME, quote_plus(name))
     limit, why = user_data_limit(provider, os)
-    return _size(named.encode(errors="surrogateescape"), limit, why)
+    return UserDataSize(named.encode(errors="surrogateescape"), limit, why)
 
 
 def provisioning_size(user_data: str) -> UserDataSize:
     """The size of a provisioning half against that of a Secret; it never passes through a provider."""
-    return _size(user_data.encode(errors="surrogateescape"), _SECRET, "")
+    return UserDataSize(user_data.encode(errors="surrogateescape"), _SECRET)
 
 
 def longest_machine_name(machine_deployment: str) -> str:
@@ -250,15 +264,6 @@ def user_data_limit(provider: str, os: str) -> tuple[UserDataLimit | None, str]:
     if limit is not None:
         return limit, ""
     return None, _UNLIMITED.get(provider, "no limit of this provider is documented")
-
-
-def _size(data: bytes, limit: UserDataLimit | None, why: str) -> UserDataSize:
-    return UserDataSize(len(data), _gzip_size(data), -(-len(data) // 3) * 4, limit, why)
-
-
-def _gzip_size(data: bytes) -> int:
-    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-    return len(packer.compress(data)) + len(packer.flush())
 
 
 _SECRET: Final = UserDataLimit(SECRET_BYTES, Counted.RAW, "Kubernetes: the data of a Secret has at most 1 MiB")

@@ -6,12 +6,11 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
 from functools import lru_cache
 from typing import Final
 
-from osm_gitops.model.plan import TextChange
+from osm_gitops.model.plan import TextChange, TextDiff
 from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION
 from osm_gitops.plan.counterfactual import alike_at_ends
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
@@ -28,18 +27,6 @@ DIGESTS: Final = (ANNOTATIONS_HASH, TEMPLATE_DIGEST, OVERLAY_BASE_ANNOTATION)
 
 _DIGEST_LINE: Final = re.compile(rf"annotations\.({'|'.join(map(re.escape, DIGESTS))}): .*")
 _ONLY_DIGESTS: Final = "only digests changed"
-
-
-@dataclass(frozen=True, slots=True)
-class TextDiff:
-    """The change of one text: hunks in unified form, without file headers; ``instead`` says why there are none."""
-
-    name: str
-    state: str
-    lines: _Lines
-    added: int
-    removed: int
-    instead: str = ""
 
 
 def text_diff(change: TextChange, context: int = 3) -> TextDiff:
@@ -84,7 +71,7 @@ def _hunks(before: str, after: str, context: int) -> _Lines:
     mark = before.endswith("\n") or after.endswith("\n")
     old, new = _split(before, mark=mark), _split(after, mark=mark)
     start, end = (max(0, alike - context) for alike in alike_at_ends(old, new))
-    return tuple(_unified(old[start : len(old) - end], new[start : len(new) - end], context, start))
+    return tuple(changed_lines(old[start : len(old) - end], new[start : len(new) - end], context, start))
 
 
 def _split(text: str, *, mark: bool) -> list[str]:
@@ -95,7 +82,8 @@ def _split(text: str, *, mark: bool) -> list[str]:
     return [*lines, f"{last}\n{_NO_NEWLINE}" if mark else last]
 
 
-def _unified(old: list[str], new: list[str], context: int, offset: int) -> Iterator[str]:
+def changed_lines(old: list[str], new: list[str], context: int, offset: int = 0) -> Iterator[str]:
+    """Hunks in unified form. ``offset`` is the number of lines before ``old`` and ``new``, which both have."""
     for group in _Blocks(old, new).get_grouped_opcodes(context):
         _, old_start, _, new_start, _ = group[0]
         old_end, new_end = group[-1][2], group[-1][4]

@@ -7,6 +7,8 @@ import json
 from osm_gitops.model.desired import Left
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan, Plan
+from osm_gitops.model.promotion import Promotion
+from osm_gitops.model.span import rfc3339
 from osm_gitops.report.json_words import FORMAT_VERSION, object_json, problem_json
 from osm_gitops.report.masked import ShownChange, ShownCluster, shown
 
@@ -41,6 +43,7 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
             "failed": plan.pools.failed,
         },
         "changes": [_change(change) for pools in cluster.pools for change in pools.changes],
+        "promotion": promotion_json(plan.promotion) if plan.promotion else None,
         "layout": list(plan.layout),
         "left": [_left(pool, plan.left[pool]) for pool in sorted(plan.left)],
         "kept": [object_json(ref) for ref in plan.kept],
@@ -52,6 +55,21 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
         ],
         "warnings": [problem_json(problem) for problem in plan.warnings],
         "refusals": [problem_json(problem) for problem in plan.refusals],
+    }
+
+
+def promotion_json(promotion: Promotion) -> dict[str, Json]:
+    """What a cluster of a wave waits for."""
+    return {
+        "wave": promotion.wave,
+        "step": promotion.step.value,
+        "commit": promotion.commit or None,
+        "newest": promotion.newest,
+        "offered": promotion.offered or None,
+        "after": promotion.after or None,
+        "since": rfc3339(promotion.since) if promotion.since else None,
+        "until": rfc3339(promotion.until) if promotion.until else None,
+        "reasons": list(promotion.reasons),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import Json
 from osm_gitops.model.plan import Action
+from osm_gitops.model.promotion import Step
 from osm_gitops.report.schema_words import (
     COUNT,
     OBJECT,
@@ -67,6 +68,10 @@ def _change() -> dict[str, Json]:
     }
 
 
+def _maybe(description: str) -> dict[str, Json]:
+    return {"type": ["string", "null"], "description": description}
+
+
 def _cluster() -> dict[str, Json]:
     failed = record(
         "A pool that could not be rendered; its objects do not change.",
@@ -80,6 +85,18 @@ def _cluster() -> dict[str, Json]:
         reason=text("Why."),
         since={"type": ["string", "null"], "description": "Since when; null if no record of runs was read."},
         fix=text("The next step."),
+    )
+    promotion = record(
+        "The revision of the shared inputs (profiles, overlays, defaults, settings) of a cluster in a wave.",
+        wave=text("Its wave."),
+        step={"enum": [step.value for step in Step], "description": "What the run does with the cluster."},
+        commit=_maybe("Commit that it is rendered from; null if that is not known or not committed."),
+        newest=text("The newest commit."),
+        offered=_maybe("Commit that it waits for."),
+        after=_maybe("The wave before."),
+        since=_maybe("Since when the whole wave before has what is offered, RFC 3339; null if it lacks it."),
+        until=_maybe("End of the time that they must have it, RFC 3339."),
+        reasons={"type": "array", "items": {"type": "string"}, "description": "Why it waits."},
     )
     pools = record(
         "Pools, counted.",
@@ -100,6 +117,7 @@ def _cluster() -> dict[str, Json]:
         "summary": ref("summary", "Its objects, counted by action."),
         "pools": pools,
         "changes": listing("change", "Objects that change; unchanged ones are only counted."),
+        "promotion": {"anyOf": [promotion, {"type": "null"}], "description": "Its wave; null if it is in none."},
         "layout": {
             "type": "array",
             "items": {"type": "string"},

@@ -7,7 +7,9 @@ from typing import Final
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import Json, ObjectRef
 
-FORMAT_VERSION: Final = "2.0"
+HOME: Final = "https://osm-gitops.io"
+"""Where the documentation is, in the domain of our API group; schemas have their identifiers there."""
+FORMAT_VERSION: Final = "2.1"
 """The ``formatVersion`` of all reports. Keys may be added with its second number; the meaning of a key changes only
 with the first."""
 

@@ -22,13 +22,9 @@ from osm_gitops.report.outline import (
     Outline,
     PoolsEntry,
     counted,
-    many,
     outline,
 )
-from osm_gitops.report.visible import visible
-
-LEAST_LENGTH = 2_000
-"""The smallest possible ``max_length``."""
+from osm_gitops.report.visible import many, visible
 
 _NAMED_CLUSTERS = 20
 _BACKTICKS = re.compile(r"`+")
@@ -41,7 +37,7 @@ _REFUSED, _FAILED, _TABLES, _NOTES, _DIFFS = 0.3, 0.3, 0.6, 0.3, 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Markdown(Detail):
-    """Options of a report. ``max_length`` is in bytes of UTF-8, at least :data:`LEAST_LENGTH`; ``whole_at`` is where
+    """Options of a report. ``max_length`` is in bytes of UTF-8, at least 2,000; ``whole_at`` is where
     the whole plan is, for a report that is cut."""
 
     max_length: int | None = None
@@ -143,7 +139,7 @@ def _tables(clusters: Iterable[ClusterEntry]) -> Iterator[str]:
         servers = f"\nServers: {_code(cluster.servers)}\n" if cluster.servers else ""
         layout = f"\nFiles beside the objects to write: {_code(cluster.layout)}\n" if cluster.layout else ""
         table = "\n| | pools | why | machines |\n|---|---|---|---|\n" if cluster.pools else ""
-        yield f"\n### {_code(cluster.name)}: {counted(cluster.plan.count())}\n{servers}{layout}{table}"
+        yield f"\n### {_code(cluster.name)}: {counted(cluster.counts)}\n{servers}{layout}{table}"
         for pools in cluster.pools:
             yield _row(pools)
     if unchanged:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote, quote_plus
 
 from osm_gitops.errors import Problem, shortened
-from osm_gitops.plan.sensitive import PUBLIC_WORDS
+from osm_gitops.model.public_words import PUBLIC_WORDS
 
 # Most tokens consist of characters that no encoding changes.
 _UNCHANGED_EVERYWHERE = re.compile(r"[A-Za-z0-9_.-]+")
@@ -263,14 +263,9 @@ class Masker:
                 for line in known:
                     self._learn_aligned(line, counterparts)
 
-    def learn_private_keys(self, text: str) -> None:
-        """Learn the lines of PEM private keys in a text."""
-        if "PRIVATE KEY" in text:
-            self.learn(match[1] for match in _PRIVATE_KEY.finditer(text))
-
     def learn_from_text(self, text: str) -> None:
         """Learn secrets that no source has by their context, to find them where the text is encoded too."""
-        self.learn_private_keys(text)
+        self.learn(private_keys(text))
         for line in text.splitlines():
             self.learn(value for value in _shaped_values(line) if is_distinct(value))
 
@@ -335,6 +330,12 @@ class Masker:
         lengths = self._lengths.get(gram, ())
         if len(pattern) not in lengths:
             self._lengths[gram] = tuple(sorted((*lengths, len(pattern)), reverse=True))
+
+
+def private_keys(text: str) -> Iterator[str]:
+    """The PEM private keys in a text, without their first and last line."""
+    if "PRIVATE KEY" in text:
+        yield from (match[1] for match in _PRIVATE_KEY.finditer(text))
 
 
 def _shaped_values(line: str) -> Iterator[str]:

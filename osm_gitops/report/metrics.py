@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Final
 
 from osm_gitops import __version__
 from osm_gitops.model.plan import Action
-from osm_gitops.model.record import Ran
+from osm_gitops.model.record import FinishedRun
 
 JOB: Final = "osm-gitops"
 _LAST_GOOD: Final = "osm_gitops_last_good_run_timestamp_seconds"
@@ -27,6 +28,7 @@ METRICS: Final[Mapping[str, str]] = {
     "osm_gitops_pools": "Pools by their state in the last run: desired, changed, failed, left for later, "
     "stuck (left by two runs in a row).",
     "osm_gitops_objects": "Objects by the action that the last run planned for them.",
+    "osm_gitops_errors": "Errors of the last run by their code: of the cluster, and of each failed pool.",
     "osm_gitops_api_requests": "Requests to API servers that the last run made.",
     "osm_gitops_token_end_timestamp_seconds": "When the first of the bootstrap tokens expires.",
     "osm_gitops_info": "The version of osm-gitops in the last run.",
@@ -36,15 +38,22 @@ METRICS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run, and when the last good one ended, if that is known."""
+    """A run, and when the last good one ended, if that is known. ``known`` are the errors that the record of the run
+    before has, as it shows them."""
 
-    ran: Ran
+    ran: FinishedRun
     last_good: datetime | None = None
+    known: frozenset[str] = frozenset()
 
 
-def exposition(runs: Iterable[Measured]) -> str:
-    """The metrics of a run of some clusters."""
+def exposition(runs: Iterable[Measured], earlier: str = "", others: Iterable[str] = ()) -> str:
+    """The metrics of a run of some clusters, and of ``others`` those of an ``earlier`` text of ours."""
     samples: dict[str, list[str]] = {name: [] for name in METRICS}
+    starts = tuple(f"{_labels({'cluster': cluster})}" for cluster in others)
+    for line in earlier.splitlines() if starts else ():
+        name, _, rest = line.partition("{")
+        if name in samples and rest.startswith(starts):
+            samples[name].append(f"{line}\n")
     for run in runs:
         for name, labels, value in _samples(run):
             samples[name].append(f"{name}{{{_labels({'cluster': run.ran.cluster, **labels})}}} {_number(value)}\n")
@@ -59,6 +68,14 @@ def last_good_runs(text: str) -> Mapping[str, datetime]:
     """When the last good runs ended, by cluster, from an earlier text of ours."""
     found = re.findall(rf'^{_LAST_GOOD}{{cluster="([^"\\]*)"}} (\d+(?:\.\d+)?)$', text, re.MULTILINE)
     return {cluster: datetime.fromtimestamp(float(moment), UTC) for cluster, moment in found}
+
+
+def known_codes(text: str) -> Mapping[str, frozenset[str]]:
+    """The codes of errors, by cluster, from an earlier text of ours."""
+    found: dict[str, set[str]] = {}
+    for cluster, code in re.findall(r'^osm_gitops_errors{cluster="([^"\\]*)",code="(OG\d+)"}', text, re.MULTILINE):
+        found.setdefault(cluster, set()).add(code)
+    return {cluster: frozenset(codes) for cluster, codes in found.items()}
 
 
 def _samples(run: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
@@ -81,6 +98,9 @@ def _samples(run: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
         planned = Counter(change.action for change in ran.plan.changes if not change.upkeep)
         for action in Action:
             yield "osm_gitops_objects", {"action": action.value}, planned[action]
+    errors = Counter(problem.code.value for problem in (*ran.troubles, *chain(*ran.failed.values())))
+    for code, number in sorted(errors.items()):
+        yield "osm_gitops_errors", {"code": code}, number
     yield "osm_gitops_api_requests", none, ran.requests
     if ran.tokens_end is not None:
         yield "osm_gitops_token_end_timestamp_seconds", none, ran.tokens_end.timestamp()

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from shlex import quote
+from dataclasses import dataclass, replace
 
 from osm_gitops.errors import Problem, some
 from osm_gitops.model.desired import Left
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
+from osm_gitops.model.plan import Action, ClusterPlan, Plan, TextDiff
+from osm_gitops.model.promotion import Promotion, Step
 from osm_gitops.model.span import spoken
-from osm_gitops.report.diff import TextDiff
+from osm_gitops.plan.rolling import roll_command
 from osm_gitops.report.masked import ShownChange, ShownCluster, ShownPools, shown, shown_problems
-from osm_gitops.report.visible import visible
+from osm_gitops.report.visible import many, visible
 
 SYMBOLS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.DELETE: "-"}
 _NAMED_POOLS = 10
+_NAMED_CLUSTERS = 10
+_NAMED_FILES = 4
+_SHORT_COMMIT = 12
 _PART = re.compile(r"; |, |: ")
 
 
@@ -68,19 +71,23 @@ class PoolsEntry:
     def lead(self) -> str:
         """The text before the names: ``Pool``, ``3 pools, alike:``, or the whole text for objects without a pool."""
         number = len(self.pools.names)
-        if self.pools.names == ("",):
+        if not any(self.pools.names):
             return "Profiles and other objects"
         return "Pool" if number == 1 else f"{number} pools, alike:"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The first names of the pools; none for objects without a pool."""
-        return tuple(visible(name) for name in self.pools.names[:_NAMED_POOLS] if name)
+        """The first names of the pools, which several clusters may have; none for objects without a pool."""
+        return tuple(visible(name) for name in self._distinct[:_NAMED_POOLS] if name)
 
     @property
     def unnamed(self) -> int:
-        """The number of pools that are not in ``names``."""
-        return max(0, len(self.pools.names) - _NAMED_POOLS)
+        """The number of names that are not in ``names``."""
+        return max(0, len(self._distinct) - _NAMED_POOLS)
+
+    @property
+    def _distinct(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.pools.names))
 
     @property
     def actions(self) -> Mapping[Action, int]:
@@ -101,11 +108,11 @@ class PoolsEntry:
     @property
     def machines(self) -> str:
         """The effect on the machines of these pools (design.md, "Actions")."""
-        if self.pools.names == ("",):
+        if not any(self.pools.names):
             return ""
         if any(change.change.rolls_machines for change in self.pools.changes):
             return "machine-controller replaces them, as their template changes"
-        if any(_boots_differently(change.change) for change in self.pools.changes):
+        if any(change.change.boots_differently for change in self.pools.changes):
             return "existing ones keep the old configuration"
         return "their configuration goes" if set(self.actions) == {Action.DELETE} else ""
 
@@ -131,29 +138,62 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
-    """One cluster; ``layout`` are files to write besides the objects."""
+    """One cluster, or several that change in the same way, with all their pools."""
 
-    plan: ClusterPlan
+    plans: tuple[ClusterPlan, ...]
     pools: tuple[PoolsEntry, ...]
     notes: tuple[Note, ...]
     refusals: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        return visible(self.plan.cluster)
+        """The cluster's name, or the number of clusters and their first names."""
+        names = [visible(plan.cluster) for plan in self.plans]
+        if len(names) == 1:
+            return names[0]
+        same = ", the same change" if self.pools or self.layout else ""
+        return f"{len(names)} clusters{same}: {some(names, _NAMED_CLUSTERS)}"
+
+    @property
+    def title(self) -> str:
+        return f"Cluster {self.name}" if len(self.plans) == 1 else self.name
 
     @property
     def layout(self) -> str:
-        return visible(", ".join(self.plan.layout))
+        """Files to write besides the objects."""
+        return visible(some([path for plan in self.plans for path in plan.layout], _NAMED_FILES))
 
     @property
     def servers(self) -> str:
-        """The API servers. They are always shown, because a wrong context means a wrong cluster."""
-        return visible(", ".join(self.plan.hosts))
+        """The API servers. All are always shown, because a wrong context means a wrong cluster."""
+        return visible(", ".join(dict.fromkeys(host for plan in self.plans for host in plan.hosts)))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where its objects were read."""
+        return tuple(dict.fromkeys(visible(source) for plan in self.plans for source in plan.sources))
+
+    @property
+    def failed(self) -> int:
+        """The number of failed pools."""
+        return sum(len(plan.failed) for plan in self.plans)
+
+    @property
+    def counts(self) -> Mapping[Action, int]:
+        """The number of objects for each action."""
+        counts = [plan.count() for plan in self.plans]
+        return {action: sum(each[action] for each in counts) for action in Action}
 
     @property
     def has_content(self) -> bool:
-        return bool(self.pools or self.plan.layout or self.notes or self.plan.hosts)
+        return bool(self.pools or self.layout or self.notes or self.servers)
+
+    def likeness(self) -> object:
+        """Equal for clusters that change in the same way; refusals and failures are of one cluster alone."""
+        own = self.plans[0].cluster
+        layout = tuple(path.replace(own, "<cluster>") for path in self.plans[0].layout)
+        alone = own if self.refusals or self.failed or not self.has_content else ""
+        return frozenset(entry.pools.likeness for entry in self.pools), self.notes, layout, bool(self.servers), alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +220,7 @@ def outline(plan: Plan, detail: Detail, problems: Iterable[Problem] = ()) -> Out
         hide_secret_files=detail.hide_secret_files,
     )
     return Outline(
-        tuple(_cluster(cluster, detail) for cluster in clusters),
+        tuple(_together([_cluster(cluster, detail) for cluster in clusters])),
         tuple(visible(str(problem)) for problem in shown_problems(plan, problems)),
         summary(plan),
         *_machines(plan),
@@ -191,7 +231,8 @@ def summary(plan: Plan) -> str:
     """The last line of a plan: ``Plan: 1 to create, … 3 unchanged.`` or ``No changes.``"""
     if not plan.has_changes:
         return "No changes."
-    counts = {action: sum(cluster.count()[action] for cluster in plan.clusters) for action in Action}
+    every = [cluster.count() for cluster in plan.clusters]
+    counts = {action: sum(each[action] for each in every) for action in Action}
     text = f"Plan: {counted(counts)}."
     layout = sum(len(cluster.layout) for cluster in plan.clusters)
     return f"{text} Files beside the objects to write: {layout}." if layout else text
@@ -203,17 +244,34 @@ def counted(counts: Mapping[Action, int]) -> str:
     return f"{', '.join(parts)}, {counts[Action.UNCHANGED]} unchanged"
 
 
-def many(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _cluster(cluster: ShownCluster, detail: Detail) -> ClusterEntry:
     return ClusterEntry(
-        cluster.plan,
+        (cluster.plan,),
         tuple(PoolsEntry(pools, detail) for pools in cluster.pools),
         tuple(Note(label, visible(text)) for label, text in _notes(cluster.plan)),
         tuple(visible(str(problem)) for problem in cluster.plan.refusals),
     )
+
+
+def _together(entries: Iterable[ClusterEntry]) -> Iterator[ClusterEntry]:
+    """Join clusters that change in the same way."""
+    alike: dict[object, list[ClusterEntry]] = {}
+    for entry in entries:
+        alike.setdefault(entry.likeness(), []).append(entry)
+    for first, *others in alike.values():
+        if not others:
+            yield first
+            continue
+        names: dict[object, list[str]] = {}
+        for entry in (first, *others):
+            for each in entry.pools:
+                names.setdefault(each.pools.likeness, []).extend(each.pools.names)
+        pools = (
+            PoolsEntry(replace(each.pools, names=tuple(names[each.pools.likeness])), each.detail)
+            for each in first.pools
+        )
+        plans = tuple(plan for entry in (first, *others) for plan in entry.plans)
+        yield replace(first, plans=plans, pools=tuple(pools))
 
 
 def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
@@ -221,7 +279,7 @@ def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
         {each.pool for each in cluster.effective if each.pool and each.rolls_machines} for cluster in plan.clusters
     ]
     changed = [
-        {each.pool for each in cluster.effective if each.pool and _boots_differently(each)} - replaced
+        {each.pool for each in cluster.effective if each.pool and each.boots_differently} - replaced
         for cluster, replaced in zip(plan.clusters, rolled, strict=True)
     ]
     rolls: tuple[str, ...] = ()
@@ -239,13 +297,8 @@ def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
         f"{many(len(pools), 'pool')} with a changed boot configuration: machines that exist"
         f"{'' if number is None else f' ({number})'} keep the one they booted with, only new machines get the new one."
     )
-    # The time in the format of kubectl rollout restart. The shell inserts it, so that equal plans give equal text.
-    stamp = """'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'"""
-    patch = '{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"' + stamp + '"}}}}}'
-    pool = f"kubectl -n {quote(one.namespace)} patch machinedeployment {quote(one.name)}"
-    roll = f"{pool} --type merge -p '{patch}'"
     how = "To replace the machines of a pool, rolling, change its template, for example:"
-    return (*rolls, kept, how), visible(roll)
+    return (*rolls, kept, how), visible(roll_command(one))
 
 
 def _machines_of(plan: Plan, chosen: Sequence[set[ObjectRef]]) -> int | None:
@@ -270,12 +323,6 @@ def _some(pools: list[ObjectRef]) -> str:
     return some([pool.namespaced_name for pool in pools], _NAMED_POOLS)
 
 
-def _boots_differently(change: Change) -> bool:
-    """Whether new machines will boot with another configuration than existing machines did."""
-    boots_alike = change.same_content or change.upkeep or change.metadata_only
-    return change.action in {Action.UPDATE, Action.REPLACE} and not boots_alike
-
-
 def _reading_order(change: ShownChange) -> tuple[int, str]:
     ref = change.change.ref
     return (0 if ref.kind != "Secret" else 2 if ref.name.endswith("-bootstrap-config") else 1, str(ref))
@@ -294,7 +341,22 @@ def _diff(diff: TextDiff, known: set[tuple[str, ...]], detail: Detail) -> DiffEn
     return DiffEntry(head, tuple(map(visible, diff.lines)))
 
 
+def _waits(promotion: Promotion) -> Iterator[tuple[str, str]]:
+    """What a cluster of a wave waits for. What is refused is told as a refusal."""
+    newest = promotion.newest[:_SHORT_COMMIT]
+    if promotion.step is Step.PROMOTED:
+        yield (
+            "Promoted",
+            f"it gets the newest shared inputs (commit {newest}), whatever wave {promotion.wave} waits for.",
+        )
+    if promotion.step is Step.WAITS:
+        has = f"its shared inputs are those of commit {promotion.commit[:_SHORT_COMMIT]}, not of {newest}"
+        yield "Waits", f"{has}: {'; '.join(promotion.reasons)}."
+
+
 def _notes(plan: ClusterPlan) -> Iterator[tuple[str, str]]:
+    if plan.promotion is not None:
+        yield from _waits(plan.promotion)
     failed: dict[Problem, list[ObjectRef]] = {}
     for pool, problems in sorted(plan.failed.items()):
         for problem in problems:

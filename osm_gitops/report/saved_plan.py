@@ -12,7 +12,7 @@ from osm_gitops.errors import Code, InputError, Problem, input_error, some
 from osm_gitops.model.objects import Json
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.plan.fingerprint import fingerprint
-from osm_gitops.report.masked import shown
+from osm_gitops.report.masked import shown_plans
 
 FORMAT_VERSION: Final = "1.0"
 _KIND: Final = "SavedPlan"
@@ -32,7 +32,7 @@ class SavedPlan:
 
 def saved_plan(plan: Plan, version: str, options: Mapping[str, Json]) -> str:
     """The text of a file; ``version`` is that of osm-gitops, ``options`` are as in :class:`SavedPlan`."""
-    prints = {cluster.cluster: fingerprint(cluster) for cluster in plan.clusters}
+    prints = {cluster.cluster: cluster.fingerprint or fingerprint(cluster) for cluster in plan.clusters}
     document = {
         "formatVersion": FORMAT_VERSION,
         "kind": _KIND,
@@ -40,13 +40,13 @@ def saved_plan(plan: Plan, version: str, options: Mapping[str, Json]) -> str:
         "options": dict(options),
         "clusters": [
             {
-                "name": cluster.plan.cluster,
-                "fingerprint": prints[cluster.plan.cluster],
-                "sources": list(cluster.plan.sources),
-                "hosts": list(cluster.plan.hosts),
-                "changes": list(_lines(cluster.plan)),
+                "name": cluster.cluster,
+                "fingerprint": prints[cluster.cluster],
+                "sources": list(cluster.sources),
+                "hosts": list(cluster.hosts),
+                "changes": list(_lines(cluster)),
             }
-            for cluster in shown(plan)
+            for cluster in shown_plans(plan)
         ],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -86,8 +86,8 @@ def refuse_stale(saved: SavedPlan, plan: Plan, version: str, where: str) -> None
 def _differences(saved: SavedPlan, plan: Plan, version: str) -> Iterator[str]:
     if saved.version != version:
         yield f"it was made by osm-gitops {saved.version}, this is {version}"
-    now = {cluster.plan.cluster: cluster.plan for cluster in shown(plan)}
-    prints = {cluster.cluster: fingerprint(cluster) for cluster in plan.clusters}
+    now = {cluster.cluster: cluster for cluster in shown_plans(plan)}
+    prints = {cluster.cluster: cluster.fingerprint or fingerprint(cluster) for cluster in plan.clusters}
     then = {str(cluster["name"]): cluster for cluster in saved.clusters}
     for name in sorted(now.keys() ^ then.keys()):
         yield f"cluster {name} is only in one of the two plans"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from osm_gitops.model.objects import Json
-from osm_gitops.report.json_words import FORMAT_VERSION
+from osm_gitops.report.json_words import FORMAT_VERSION, HOME
 
 COUNT: Final = {"type": "integer", "minimum": 0}
 
@@ -15,7 +15,7 @@ def head(name: str, title: str) -> dict[str, Json]:
     """The first keys of a schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"https://osm-gitops.io/{name}/{FORMAT_VERSION}/{name}.schema.json",
+        "$id": f"{HOME}/{name}/{FORMAT_VERSION}/{name}.schema.json",
         "title": f"{title} of osm-gitops, format {FORMAT_VERSION}",
     }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from osm_gitops.model.desired import SecretTexts
-from osm_gitops.report.diff import TextDiff
+from osm_gitops.model.plan import TextDiff
 from osm_gitops.report.mask import MASK
 
 CONTENTS_NOT_SHOWN: Final = "contents not shown: the file is made from secrets"

@@ -31,7 +31,7 @@ def format_plan(plan: Plan, style: Style) -> str:
 
 
 def _cluster(cluster: ClusterEntry, style: Style) -> Iterator[str]:
-    yield f"Cluster {cluster.name}"
+    yield cluster.title
     if cluster.servers:
         yield f"  Servers: {cluster.servers}"
     for pools in cluster.pools:

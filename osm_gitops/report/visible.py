@@ -17,6 +17,11 @@ def visible(text: str) -> str:
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def many(number: int, noun: str) -> str:
+    """A number with its noun: ``1 pool``, ``2 pools``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Rows as lines with aligned columns; the last cell of a row is not padded."""
     cells = list(rows)

@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -111,6 +112,7 @@ def _private_key(data: bytes, name: str) -> Unusable | tuple[bytes, str]:
     return secret, public.decode("ascii")
 
 
+_COMMANDS: Final = ("SOPS_AGE_SSH_PRIVATE_KEY_CMD", "SOPS_AGE_KEY_CMD")
 _SSH_FILES: Final = ("id_ed25519", "id_rsa")
 _DIGEST_INFO: Final = b"osm-gitops digest v1"
 _DIGEST_BYTES: Final = 32
@@ -160,8 +162,9 @@ class Keyring:
             raise ValueError("no age file") from None
 
 
-def find_keys(environment: Mapping[str, str]) -> Keyring:
-    """Collect the identities from every place where sops looks; ``environment`` is the process's.
+def find_keys(environment: Mapping[str, str], printed: dict[str, str] | None = None) -> Keyring:
+    """Collect the identities from every place where sops looks; ``environment`` is the process's. ``printed`` has what
+    commands printed before, by their variable, and gets what others print.
 
     These are SOPS_AGE_SSH_PRIVATE_KEY_FILE, SOPS_AGE_SSH_PRIVATE_KEY_CMD, ``~/.ssh/id_ed25519`` and ``id_rsa``,
     SOPS_AGE_KEY, SOPS_AGE_KEY_FILE, SOPS_AGE_KEY_CMD, and sops' own file in the user's configuration folder.
@@ -169,7 +172,7 @@ def find_keys(environment: Mapping[str, str]) -> Keyring:
     hold no readable key; a key that only a passphrase, a plugin or a later age can use becomes a note.
     """
     search = _Search()
-    for place in _places(environment):
+    for place in _places(environment, {} if printed is None else printed):
         search.take(place)
     if search.problems:
         raise InputError(search.problems)
@@ -251,24 +254,26 @@ class _Search:
         yield from age_identities(text, place.name, several_in_line=place.several_in_line)
 
 
-def _places(environment: Mapping[str, str]) -> Iterator[_Place]:
+def _places(environment: Mapping[str, str], printed: dict[str, str]) -> Iterator[_Place]:
     def named(variable: str, read: Callable[[str, str], str], **options: bool) -> Iterator[_Place]:
         value = environment.get(variable)
         if value:
             yield _Place(variable, lambda: read(variable, value), **options)
 
     def command(variable: str, line: str) -> str:
-        return _output(variable, line, environment)
+        if variable not in printed:
+            printed[variable] = _output(variable, line, environment)
+        return printed[variable]
 
     yield from named("SOPS_AGE_SSH_PRIVATE_KEY_FILE", _named_file, ssh=True)
-    yield from named("SOPS_AGE_SSH_PRIVATE_KEY_CMD", command, ssh=True)
+    yield from named(_COMMANDS[0], command, ssh=True)
     home = _home(environment)
     if home:
         for path in (home / ".ssh" / name for name in _SSH_FILES):
             yield _Place(str(path), _reader(path), ssh=True, optional=True)
     yield from named("SOPS_AGE_KEY", lambda _, text: text, several_in_line=True)
     yield from named("SOPS_AGE_KEY_FILE", _named_file)
-    yield from named("SOPS_AGE_KEY_CMD", command)
+    yield from named(_COMMANDS[1], command)
     default = default_key_file(environment)
     if default is not None:
         yield _Place(str(default), _reader(default), optional=True)
@@ -359,12 +364,21 @@ class KeySearch:
         self.without_keys = without_keys
         self._environment = environment
         self._found: Keyring | InputError | None = None
+        self._printed: dict[str, str] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """For another process, which looks for the keys itself. It gets what commands print, so that no command runs
+        twice."""
+        if not self.without_keys and any(map(self._environment.get, _COMMANDS)):
+            with suppress(InputError):  # the readers report it
+                self.keyring()
+        return {**self.__dict__, "_found": None}
 
     def keyring(self) -> Keyring:
         """The identities at hand; raises InputError, the same each time, where a key that is named cannot be read."""
         if self._found is None:
             try:
-                self._found = find_keys(self._environment)
+                self._found = find_keys(self._environment, self._printed)
             except InputError as failure:
                 self._found = failure
         if isinstance(self._found, InputError):

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.gotemplate.assembly import compile_go_half, compile_jinja_half
+from osm_gitops.gotemplate.assembly import compile_go_half, compile_jinja_half, memo
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.gotemplate.faults import TemplateFaults
+from osm_gitops.gotemplate.faults import BoundExceeded, TemplateFaults
 from osm_gitops.gotemplate.sandbox import Sandbox
 from osm_gitops.gotemplate.values import Pointer
 from tests.gotemplate.rendering import DATA, ENGINE, go_files
@@ -190,3 +190,18 @@ def test_a_text_prints_the_templates_of_its_own_profile() -> None:
     assert [half.render(DATA) for half in halves] == [("[\none]pool",), ("[\ntwo]pool",)]
     with pytest.raises(TemplateFaults):
         compile_go_half(engine, {}, files).render(DATA)
+
+
+def test_a_template_that_fails_is_run_once_for_the_same_data() -> None:
+    known, runs = memo({"Name"}, {"Name": "string"}), []
+
+    def endless(name: str) -> str:
+        runs.append(name)
+        raise BoundExceeded("it takes more than 5 loop steps", "/opt/loop", 3)
+
+    for name in ("a", "a", "b", "a"):
+        with pytest.raises(BoundExceeded) as raised:
+            known.result(known.key({"Name": name}), lambda name=name: endless(name))  # type: ignore[misc]
+        assert (raised.value.template, raised.value.line) == ("/opt/loop", 3)
+
+    assert runs == ["a", "b"]

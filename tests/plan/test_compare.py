@@ -11,9 +11,9 @@ from osm_gitops.errors import Code, InputError, Problem, UnsafePlanError
 from osm_gitops.model.desired import Desired, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState
-from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.compare import make_cluster_plan
 from osm_gitops.plan.content import changed_texts
-from osm_gitops.plan.guards import Limits, MaxDelete, parse_max_delete, refuse_unsafe
+from osm_gitops.plan.guards import Limits, MaxDelete, PlanOptions, parse_max_delete, refuse_unsafe
 from tests.faults import Expected, refused
 from tests.plan.objects import current, desired, pool, secret
 

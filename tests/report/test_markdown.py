@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from osm_gitops.cli.reports import LEAST_LENGTH
 from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import Plan
-from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.compare import make_cluster_plan
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.report import masked
-from osm_gitops.report.markdown import LEAST_LENGTH, Markdown, format_markdown
+from osm_gitops.report.markdown import Markdown, format_markdown
 from tests.plan.objects import current, desired, pool
 from tests.report.hostile import hostile_text
 
@@ -187,14 +189,14 @@ def test_a_report_that_fits_is_not_cut() -> None:
 
 def test_what_does_not_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
-    real = masked._DiffMasks._diff
+    real = masked._Masks.diff
 
     def counting(self: Any, diff: Any) -> Any:
         nonlocal looked_at
         looked_at += 1
         return real(self, diff)
 
-    monkeypatch.setattr(masked._DiffMasks, "_diff", counting)
+    monkeypatch.setattr(masked._Masks, "diff", counting)
     text = _text(_many_pools(400), Markdown(max_length=10_000))
     assert len(text.encode()) <= 10_000
     assert looked_at < 100

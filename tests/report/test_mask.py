@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import osm_gitops
 from osm_gitops.errors import Code, Problem
-from osm_gitops.plan.sensitive import PUBLIC_WORDS
+from osm_gitops.model.public_words import PUBLIC_WORDS
 from osm_gitops.report import mask
 from osm_gitops.report.mask import Masker
 

@@ -18,7 +18,7 @@ from osm_gitops.model.desired import ABSENT, PAUSED, LeftReason, Side
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, PoolCounts
-from osm_gitops.model.record import Ran
+from osm_gitops.model.record import FinishedRun
 from osm_gitops.report.metrics import METRICS, Measured, exposition, last_good_runs
 
 STARTED = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -33,7 +33,7 @@ def change(action: Action, *, upkeep: bool = False) -> Change:
     )
 
 
-def run(cluster: str = "prod", **more: Any) -> Ran:
+def run(cluster: str = "prod", **more: Any) -> FinishedRun:
     changes = (change(Action.UPDATE), change(Action.UNCHANGED), change(Action.UPDATE, upkeep=True))
     plan = ClusterPlan(cluster, changes, PoolCounts(desired=3), failed={BROKEN: (Problem(Code.INVALID_VALUE, "x"),)})
     given: dict[str, Any] = {
@@ -43,7 +43,7 @@ def run(cluster: str = "prod", **more: Any) -> Ran:
         "requests": 12,
     }
     given |= {"cluster": cluster, "delivery": Delivery(written=(POOL,), left={POOL: PAUSED})}
-    return Ran(**given | more)
+    return FinishedRun(**given | more)
 
 
 def parsed(text: str) -> Mapping[tuple[str, ...], float]:
@@ -72,6 +72,7 @@ def test_a_run_is_told_in_figures() -> None:
         ("osm_gitops_objects", "prod", "replace"): 0,
         ("osm_gitops_objects", "prod", "delete"): 0,
         ("osm_gitops_objects", "prod", "unchanged"): 1,
+        ("osm_gitops_errors", "prod", "OG1024"): 1,
         ("osm_gitops_api_requests", "prod"): 12,
         ("osm_gitops_token_end_timestamp_seconds", "prod"): STARTED.timestamp() + 86_400,
         ("osm_gitops_info", "prod", __version__): 1,
@@ -147,3 +148,12 @@ def test_the_table_of_the_documentation_has_all_metrics() -> None:
 def test_the_table_of_the_documentation_has_all_reasons_why_pools_are_left() -> None:
     table = re.findall(r"^\| `([a-z-]+)` \| .* \| (yes|no) \|$", OPERATIONS.read_text("utf-8"), re.MULTILINE)
     assert dict(table) == {each.code: "no" if each.lasts else "yes" for each in LeftReason}
+
+
+def test_a_run_of_some_clusters_keeps_what_is_known_of_the_others_of_its_fleet() -> None:
+    earlier = exposition([Measured(run(name)) for name in ("a", "ab", 'q"}', "gone")])
+    now = Measured(run("ab", requests=7))
+    assert parsed(exposition([now], earlier, ("a", 'q"}'))) == parsed(
+        exposition([Measured(run("a")), Measured(run('q"}')), now])
+    )
+    assert exposition([now], earlier) == exposition([now])

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import Desired, SecretTexts, Side
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, TextChange
-from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, TextChange, View
+from osm_gitops.plan.compare import make_cluster_plan
 from osm_gitops.plan.content import changed_texts
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.report import diff as diff_module
 from osm_gitops.report.diff import text_diff
+from osm_gitops.report.excerpts import with_excerpts, without_bodies
 from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.markdown import Markdown, format_markdown
@@ -280,7 +282,7 @@ def test_what_a_deleted_foreign_key_of_ours_held_is_masked() -> None:
 
 def test_json_carries_version_actions_reasons_and_a_summary() -> None:
     document = json.loads(plan_json(_plan({"a": "new\n"}, {"a": "old\n"})))
-    assert document["formatVersion"] == "2.0"
+    assert document["formatVersion"] == "2.1"
     assert document["hasChanges"] is True
     assert document["summary"] == {"create": 0, "update": 2, "replace": 0, "delete": 0, "unchanged": 1}
     (cluster,) = document["clusters"]
@@ -318,10 +320,25 @@ def test_of_pools_that_change_alike_one_is_asked_for_its_secrets_and_all_are_mas
     names = frozenset({"provisioning /opt/bin/setup", "data cloud-config"})
     texts = {name: f"# {name}-kube-system\n  key: {number}\n" for name, number in numbers.items()}
     cluster = _plan(texts, dict.fromkeys(numbers, "# old\n")).clusters[0]
-    report = json.loads(plan_json(Plan((replace(cluster, secret_texts=secret_texts),))))
+    found = without_bodies(with_excerpts(cluster, [View()], secret_texts))
+    report = json.loads(plan_json(Plan((found,))))
     changes = report["clusters"][0]["changes"]
     assert {change["pool"]["name"] for change in changes} == {*numbers}
     for change in changes:
         added = [line for diff in change["diffs"] for line in diff["lines"] if line.startswith("+")]
         assert added == [f"+# {change['pool']['name']}-kube-system", "+  ***"], change
     assert set(asked) == {pool("a"), pool("c")}
+
+
+def test_a_rendered_plan_that_lacks_the_excerpt_of_a_view_shows_no_line() -> None:
+    def nothing_found(_pool: ObjectRef | None) -> SecretTexts:
+        return SecretTexts()
+
+    wanted = replace(desired({"a": "new line\n"}), secret_texts=nothing_found)
+    cluster = make_cluster_plan(wanted, current(desired({"a": "old line\n"})), PlanOptions())
+    for plan in (cluster, with_excerpts(cluster, [View()], nothing_found)):
+        text = format_plan(Plan((plan,)), _STYLE)
+        assert "***" in text
+        assert " line" not in text
+    prepared = with_excerpts(cluster, [View(together=True)], nothing_found)
+    assert "new line" in format_plan(Plan((without_bodies(prepared),)), _STYLE)

@@ -13,7 +13,8 @@ from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.plan import CurrentState, Plan
 from osm_gitops.model.settings import Settings
-from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.compare import make_cluster_plan
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.text import Style, format_plan

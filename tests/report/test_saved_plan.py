@@ -11,7 +11,8 @@ from osm_gitops.errors import Code, InputError
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentState, Plan
-from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.compare import make_cluster_plan
+from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.report.saved_plan import read_saved_plan, refuse_stale, saved_plan
 from tests.faults import Expected, refused
 from tests.plan.objects import current, desired

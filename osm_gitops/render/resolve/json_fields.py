@@ -7,11 +7,10 @@ collected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from osm_gitops.errors import Code, Problem
+from osm_gitops.errors import Code, Problem, did_you_mean
 from osm_gitops.model.objects import Json
 
 UNSET: Final = object()
@@ -92,14 +91,6 @@ def strings(value: Json, path: str, problems: list[Problem]) -> Any:
 def raw(value: Json, path: str, problems: list[Problem]) -> Any:  # noqa: ARG001 - a Reader's signature
     """A sub-document, verbatim."""
     return UNSET if value is None else value
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A sentence with the closest known word, or with all of them."""
-    names = sorted(known)
-    spelled = {name.lower(): name for name in names}
-    close = get_close_matches(word.lower(), spelled, n=1, cutoff=0.6)
-    return f"Did you mean {spelled[close[0]]}?" if close else f"Known are {', '.join(names)}"
 
 
 def type_name(value: Json) -> str:

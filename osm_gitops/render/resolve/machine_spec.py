@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from osm_gitops.errors import Code, InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, did_you_mean, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import Version, parse_constraint, parse_version
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, Network, OsSpec, ProviderConfig
@@ -16,7 +16,6 @@ from osm_gitops.model.objects import Json
 from osm_gitops.render.resolve.json_fields import (
     Reader,
     boolean,
-    did_you_mean,
     optional,
     raw,
     read_struct,
@@ -123,6 +122,8 @@ _SPEC_FIELDS: Final[Mapping[str, _Fields]] = {
         "rhelActivationKey": ("rhel_activation_key", string),
     },
 }
+OS_SPEC_KEYS: Final = {os: tuple(fields) for os, fields in _SPEC_FIELDS.items()}
+"""The keys of ``operatingSystemSpec`` by operating system."""
 
 
 def decode_os_spec(os: str, value: Json) -> OsSpec:

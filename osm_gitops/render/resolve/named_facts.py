@@ -11,7 +11,7 @@ from osm_gitops.errors import InputError
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.bootstrap_token import GETTER_SECRET
-from osm_gitops.render.resolve.cloudconfig import variables
+from osm_gitops.render.resolve.cloudconfig import makes_cloud_config, variables
 from osm_gitops.render.resolve.cloudconfig.cloud_spec import Place, Variable
 from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO
 from osm_gitops.render.resolve.machine_spec import readable_provider_config
@@ -57,6 +57,18 @@ def named_facts(machines: Iterable[MachineDeployment], settings: Settings) -> Na
         config_maps=frozenset(filter(_can_be, config_maps)),
         service_account=account if account is not None and _can_be(account) else None,
     )
+
+
+def need_credentials(machines: Iterable[MachineDeployment], settings: Settings) -> bool:
+    """Whether the cloud-config of a pool may use cloud credentials of the environment."""
+    return any(_makes_cloud_config(machine, settings) for machine in machines if not machine.deleting)
+
+
+def _makes_cloud_config(machine: MachineDeployment, settings: Settings) -> bool:
+    try:
+        return makes_cloud_config(readable_provider_config(machine.provider_spec), machine.kubelet, settings)
+    except InputError:  # reported with the pool
+        return False
 
 
 def named_profiles(machines: Iterable[MachineDeployment], namespace: str) -> frozenset[tuple[str, str]]:

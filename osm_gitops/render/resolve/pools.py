@@ -143,7 +143,7 @@ def profile_ref(machine: MachineDeployment, config: ProviderConfig, namespace: s
     Raises InputError if the webhook has no default for the operating system.
     """
     name = machine.annotation(PROFILE_ANNOTATION)
-    return machine.annotation(PROFILE_NAMESPACE_ANNOTATION) or namespace, name or _default_profile(config)
+    return machine.annotation(PROFILE_NAMESPACE_ANNOTATION) or namespace, name or _default_profile(machine, config)
 
 
 def wanted_profile(machine: MachineDeployment, namespace: str) -> tuple[str, str] | None:
@@ -157,7 +157,9 @@ def wanted_profile(machine: MachineDeployment, namespace: str) -> tuple[str, str
         return None
 
 
-def _default_profile(config: ProviderConfig) -> str:
+def _default_profile(machine: MachineDeployment, config: ProviderConfig) -> str:
+    if machine.default_profile:
+        return machine.default_profile
     if config.provider == "anexia" and config.os == "flatcar" and _explicit_utility(config.os_spec) == "cloud-init":
         return "osp-flatcar-cloud-init"
     if config.os in _DEFAULTED_SYSTEMS:
@@ -181,7 +183,7 @@ def _annotations(machine: MachineDeployment, config: ProviderConfig) -> Mapping[
     """The annotations as they would be stored: with the profile that the webhook defaults."""
     if machine.annotation(PROFILE_ANNOTATION):
         return machine.annotations
-    return {**(machine.annotations or {}), PROFILE_ANNOTATION: _default_profile(config)}
+    return {**(machine.annotations or {}), PROFILE_ANNOTATION: _default_profile(machine, config)}
 
 
 def _profile(

@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from osm_gitops.errors import Code, InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, did_you_mean, input_error
 from osm_gitops.gocompat.semver import parse_version
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cloudconfig import aws, azure, gce, kubevirt, openstack, vsphere
 from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, Variable
-from osm_gitops.render.resolve.json_fields import Reader, did_you_mean, read_struct
+from osm_gitops.render.resolve.json_fields import Reader, read_struct
 from osm_gitops.render.resolve.machine_spec import KUBELET_FIELD, needs_no_cloud_config
 
 CLOUD_SPEC_FIELD: Final = f"{PROVIDER_CONFIG_FIELD}.cloudProviderSpec"
@@ -78,14 +78,19 @@ def cloud_config(config: ProviderConfig, kubelet: str, settings: Settings, facts
     return _render(CLOUD_CONFIGS[config.provider], config, kubelet, facts)
 
 
+def makes_cloud_config(config: ProviderConfig, kubelet: str, settings: Settings) -> bool:
+    """Whether OSM makes a cloud-config for a pool. Raises InputError where the kubelet's version is none."""
+    return config.provider in CLOUD_CONFIGS and _is_made(config, kubelet, settings)
+
+
 def variables(config: ProviderConfig, kubelet: str, settings: Settings) -> Iterator[Variable]:
     """The config variables that the cloud-config of a MachineDeployment is made of; none where it is not made.
 
     Raises InputError where the kubelet's version is none.
     """
-    provider = CLOUD_CONFIGS.get(config.provider)
-    if provider is not None and config.provider_spec is not None and _is_made(config, kubelet, settings):
-        yield from _variables(read_struct(config.provider_spec, CLOUD_SPEC_FIELD, provider.FIELDS, []))
+    if config.provider_spec is not None and makes_cloud_config(config, kubelet, settings):
+        fields = CLOUD_CONFIGS[config.provider].FIELDS
+        yield from _variables(read_struct(config.provider_spec, CLOUD_SPEC_FIELD, fields, []))
 
 
 def _variables(values: Mapping[str, Any]) -> Iterator[Variable]:
