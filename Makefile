@@ -27,9 +27,15 @@ $(eval $(call real_tool,containerd,v2.2.9,github.com/containerd/containerd/v2/cm
 
 # Programs of ours around the libraries by which nodes read what we render, with the flags of tests/apiserver: what
 # both are made of is compiled once.
-JUDGES := $(patsubst %,.tools/real/%-judge,ignition hosts kubelet)
+JUDGES := $(patsubst %,.tools/real/%-judge,ignition hosts images kubelet promql)
 .tools/real/%-judge: tests/judges/%/main.go tests/judges/%/go.mod tests/judges/%/go.sum | .venv/.ready
 	CGO_ENABLED=0 $(GO) -C tests/judges/$* build -mod=readonly -buildvcs=false -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ .
+
+# The flags of each kubelet that is supported, from its own flag set. The programs themselves are large and not kept.
+KUBELET_FLAGS := $(patsubst tests/judges/kubelet-flags/%.mod,.tools/real/kubelet-flags-%.json,$(wildcard tests/judges/kubelet-flags/1.*.mod))
+.tools/real/kubelet-flags-%.json: tests/judges/kubelet-flags/main.go tests/judges/kubelet-flags/%.mod tests/judges/kubelet-flags/%.sum | .venv/.ready
+	@mkdir -p $(@D)
+	CGO_ENABLED=0 $(GO) -C tests/judges/kubelet-flags run -modfile=$*.mod -buildvcs=false -trimpath -ldflags "-s -w" . > $@
 
 SCRIPTS := .ci/run .ci/image overlays/demo/run.sh $(wildcard .github/actions/*.sh .github/actions/*/*.sh)
 
@@ -63,8 +69,10 @@ demo: setup ## Render, plan and commit the demo fleet into a fresh repo, then ch
 test: setup ## The test suite, or with ROOM=NAME the tests of one room. Needs nothing outside of the repository.
 	$(RUN) pytest -n 2 --dist worksteal -m "not oracle and not exhaustive and not conformance and not boot" $(if $(ROOM),tests/$(ROOM))
 
-test-all: setup oracle $(REAL_TOOLS) $(JUDGES) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
+test-all: setup oracle $(REAL_TOOLS) $(JUDGES) $(KUBELET_FLAGS) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
 	$(RUN) python -m tests.judges.debian
+	$(RUN) python -m tests.judges.sarif
+	$(RUN) python -m tests.judges.browser
 	$(RUN) python -m tests.image.base
 	$(RUN) pytest -n 2 --dist worksteal -m "(oracle or exhaustive) and not conformance and not boot"
 

@@ -15,10 +15,13 @@ from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, proxied
 from tests.apiserver.server import running
+from tests.kkp.seed import Seed, definitions, make_seed
 
 # No test may ask a cluster that this machine knows, or be a pod of the one that it runs in.
 for _name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
     os.environ.pop(_name, None)
+# No test may take results from an earlier one, or leave any to the user of this machine.
+os.environ["OSM_GITOPS_NO_CACHE"] = "true"
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
@@ -49,6 +52,14 @@ def _worker(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def _seed(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running("seed", tmp_path_factory.mktemp("seed"), binaries) as cluster:
+        cluster.define(*definitions())
+        cluster.remember()
+        yield cluster
+
+
 @pytest.fixture
 def management(_management: Cluster) -> Iterator[Cluster]:
     """The management cluster, or the only one: with our kinds, empty, and emptied again afterwards."""
@@ -61,6 +72,20 @@ def worker(_worker: Cluster) -> Iterator[Cluster]:
     """The worker cluster: with our kinds, empty, and emptied again afterwards."""
     yield _worker
     _worker.restore()
+
+
+@pytest.fixture
+def seed_server(_seed: Cluster) -> Iterator[Cluster]:
+    """A third cluster, which has the kinds of KKP too: ``make_seed`` makes it a seed as a test wants it."""
+    yield _seed
+    _seed.restore()
+
+
+@pytest.fixture
+def seed(seed_server: Cluster) -> Seed:
+    """A seed of KKP without user clusters: ``seed.user_cluster("abcdefghij", worker)`` adds one, ``fill(worker)`` what
+    KKP puts into it."""
+    return make_seed(seed_server)
 
 
 @pytest.fixture

@@ -91,7 +91,8 @@ def test_settings_rules_and_ignored_flags_are_all_there() -> None:
     shown = re.findall(r"^\| `--([\w-]+)` \| `(\w+)` \|", page("settings"), re.MULTILINE)
     assert shown == [(setting.flag, setting.key) for setting in SETTINGS]
     assert re.findall(r"^\| `-(\w[\w-]*)` \|", page("settings"), re.MULTILINE) == list(PASSED_OVER)
-    assert re.findall(r"^\| `([\w-]+)` \|", page("lint-rules"), re.MULTILINE) == [rule.id for rule in all_rules()]
+    ids = re.findall(r'^\| <a id="([\w-]+)"></a>`\1` \|', page("lint-rules"), re.MULTILINE)
+    assert ids == [rule.id for rule in all_rules()]
 
 
 def test_the_defaults_of_settings_are_the_programs() -> None:

@@ -30,7 +30,7 @@ DOORS: dict[str, str | tuple[str, ...]] = {
     "git": "git",
     "tree_sitter": "shell",
     "tree_sitter_bash": "shell",
-    "cryptography": "sops",
+    "cryptography": ("sops", "report/certificates.py"),
     "pyrage": "sops",
     "kubernetes": "kube",
     "urllib3": "kube",

@@ -31,6 +31,7 @@ RUN = [
     ROOT / "README.md",
     ROOT / "docs" / "tutorials" / "first-use.md",
     ROOT / "docs" / "how-to" / "plans.md",
+    ROOT / "docs" / "how-to" / "reports.md",
     ROOT / "docs" / "how-to" / "adoption.md",
     ROOT / "docs" / "how-to" / "pipelines.md",
 ]

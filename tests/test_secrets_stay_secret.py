@@ -243,9 +243,10 @@ def test_nothing_shows_in_plans_commits_and_what_commands_say(
     to = ["--to", "repo/clusters", "--dangerously-plaintext-secrets"]
     forms = ("text", "json", "markdown", "html")
     runs = [osm_gitops("plan", *source, *to, "-o", form, *more) for form in forms for more in ((), ("-v",))]
+    runs += [osm_gitops("report", *source, *to, "-o", form) for form in ("text", "json", "html")]
     runs.append(osm_gitops("render", *source, "--to", "out", "-v"))
     runs.append(osm_gitops("apply", "--yes", *source, *to, "-v"))
-    assert [run.code for run in runs] == [0] * 10, runs[0].err
+    assert [run.code for run in runs] == [0] * 13, runs[0].err
     assert canaries.seen_in(_said(*runs)) == []
     assert canaries.seen_in(git(repository, "log", "--format=%B", "--name-only")) == []
     # The counter-proof: on stdout nothing is masked.
@@ -604,6 +605,7 @@ def test_nothing_shows_of_live_clusters_nor_of_what_runs_leave_in_them(
     runs = [osm_gitops("plan", *both, "--out", "plan.json", *form) for form in ((), ("-o", "json"))]
     runs += [osm_gitops(*apply, "--log-format", "json"), osm_gitops("status", *live)]
     runs += [osm_gitops("status", *live, "-o", "json"), osm_gitops("doctor"), osm_gitops("refresh", "-v")]
+    runs += [osm_gitops("report", *live[:-1], "--to", to, "-o", "html") for to in ("cluster", "out")]
     _plant_live(management, canaries)
     named = ("--bootstrap-token-service-account-name", "kube-system/nodes")
     runs += [

@@ -29,13 +29,14 @@ class Cluster:
     _clients: dict[str, Client] = field(default_factory=dict, repr=False)
     _first: set[str] = field(default_factory=set, repr=False)
 
-    def _token(self, user: str) -> str:
+    def token(self, user: str) -> str:
+        """The bearer token of one of the users."""
         return self._accounts.get(user) or self.tokens[user]
 
     def client(self, user: str = ADMIN) -> Client:
         """Requests as one of the users."""
         if user not in self._clients:
-            self._clients[user] = Client(self.server, self.authority, self._token(user))
+            self._clients[user] = Client(self.server, self.authority, self.token(user))
         return self._clients[user]
 
     def account(self, namespace: str, name: str) -> str:
@@ -60,7 +61,7 @@ class Cluster:
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": self.name, "cluster": {"server": self.server, "certificate-authority-data": trust}}],
-            "users": [{"name": user, "user": {"token": self._token(user)}}],
+            "users": [{"name": user, "user": {"token": self.token(user)}}],
             "contexts": [{"name": self.name, "context": {"cluster": self.name, "user": user}}],
             "current-context": self.name,
         }

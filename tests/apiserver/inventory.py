@@ -19,7 +19,7 @@ _UNTOUCHED = {
     *("endpoints", "horizontalpodautoscalers", "ingressclasses", "ingresses", "networkpolicies", "services"),
     *("csidrivers", "csinodes", "csistoragecapacities", "persistentvolumeclaims", "persistentvolumes"),
     *("storageclasses", "volumeattachments", "volumeattributesclasses"),
-    *("certificatesigningrequests", "flowschemas", "limitranges", "nodes", "poddisruptionbudgets", "priorityclasses"),
+    *("certificatesigningrequests", "flowschemas", "limitranges", "poddisruptionbudgets", "priorityclasses"),
     *("prioritylevelconfigurations", "resourcequotas", "runtimeclasses"),
     *("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
 }

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from email.message import Message
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -56,6 +57,10 @@ class Request:
     @property
     def is_write(self) -> bool:
         return self.method in WRITES
+
+    @property
+    def is_watch(self) -> bool:
+        return self.query.get("watch") in {"1", "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,7 @@ class Proxy:
         self._rules: list[_Rule] = []
         self._lock = threading.Condition()
         self._busy = 0
+        self._streams: set[ssl.SSLSocket] = set()
         trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         trust.load_cert_chain(folder / "server.crt", folder / "server.key")
         self.listener = _Listener(self, trust)
@@ -191,13 +197,13 @@ class Proxy:
             fault = next((rule.fault for rule in self._rules if rule.takes(request)), None)
             place = len(self.seen)
             self.seen.append(request)
-            self._busy += 1
+            self._busy += not request.is_watch
         reply = Reply(0, b"", 0)
         try:
             reply = fault(request, forward) if fault else forward()
         finally:
             with self._lock:
-                self._busy -= 1
+                self._busy -= not request.is_watch
                 self._lock.notify_all()
                 if place < len(self.seen):
                     self.seen[place] = replace(request, status=reply.status)
@@ -216,6 +222,38 @@ class Proxy:
         body = response.read()
         kept = {name: value for name, value in response.getheaders() if name.lower() not in _OWN}
         return _reply(response.status, kept, body)
+
+    def stream(self, request: Request, target: str, client: ssl.SSLSocket) -> Reply:
+        """The server's answer to a watch, passed on as it comes, until one side or :meth:`hang_up` ends it."""
+        upstream = self.connect()
+        with self._lock:
+            self._streams.add(client)
+        try:
+            headers = {name: value for name, value in request.headers.items() if name.lower() not in _OWN}
+            upstream.request(request.method, target, None, headers)
+            response = upstream.getresponse()
+            if response.status != HTTPStatus.OK:
+                kept = {name: value for name, value in response.getheaders() if name.lower() not in _OWN}
+                return _reply(response.status, kept, response.read())
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+            with suppress(OSError):  # it hung up
+                while piece := response.read1():
+                    client.sendall(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+                client.sendall(b"0\r\n\r\n")
+            return Reply(response.status, b"", 0)
+        finally:
+            with self._lock:
+                self._streams.discard(client)
+            upstream.close()
+
+    def hang_up(self) -> int:
+        """Break the connections of all watches; how many there were."""
+        with self._lock:
+            streams = list(self._streams)
+        for client in streams:
+            with suppress(OSError):
+                socket.socket.shutdown(client, socket.SHUT_RDWR)
+        return len(streams)
 
     def connect(self) -> http.client.HTTPSConnection:
         """A connection to the server behind."""
@@ -268,7 +306,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         request = Request(self.command, parts.path, dict(parse_qsl(parts.query)), dict(self.headers.items()), body)
         proxy = self.server.proxy
-        reply = proxy.reply_to(request, lambda: proxy.pass_on(self._upstream, request, self.path))
+        forward = partial(proxy.pass_on, self._upstream, request, self.path)
+        if request.is_watch:
+            forward = partial(proxy.stream, request, self.path, self.request)
+        reply = proxy.reply_to(request, forward)
         self.wfile.write(reply.data[: reply.cut])
         if reply.cut is not None:
             self.close_connection = True

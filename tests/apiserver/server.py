@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPException
 from pathlib import Path
@@ -51,11 +52,7 @@ def running(
 
     Raises AssertionError with both logs where it does not start.
     """
-    issue(folder, name, *([host] if host else []))
-    tokens = {user: secrets.token_hex(16) for user in users}
-    lines = [f'{tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in users.items()]
-    (folder / "tokens.csv").write_text("".join(lines), "utf-8")
-    (folder / "audit.json").write_text(json.dumps(_AUDIT), "utf-8")
+    tokens = _prepare(name, folder, users, host)
     authority = (folder / "ca.crt").read_text("utf-8")
     with ExitStack() as stack:
         port, *etcd_ports = (stack.enter_context(_reserved_port()) for _ in range(3))
@@ -67,6 +64,44 @@ def running(
         cluster.define(*DEFINITIONS)
         cluster.remember()
         yield cluster
+
+
+@contextmanager
+def restartable(name: str, folder: Path, binaries: Binaries) -> Iterator[tuple[Cluster, Callable[[], None]]]:
+    """A cluster as of :func:`running`, and what kills its API server and starts it again, with the same data."""
+    home = folder / "home"
+    home.mkdir()
+    tokens = _prepare(name, home, USERS)
+    authority = (home / "ca.crt").read_text("utf-8")
+    with ExitStack() as stack, ExitStack() as server:
+        port, *etcd_ports = (stack.enter_context(_reserved_port()) for _ in range(3))
+        commands = _commands(binaries, _OF_USERS, port, *etcd_ports)
+        data = folder / "data"
+        data.mkdir()
+        stack.enter_context(kept(data, {"etcd": commands["etcd"]}))
+        cluster = Cluster(name, f"https://127.0.0.1:{port}", authority, tokens, folder / "audit.log")
+        stack.callback(cluster.close)
+
+        def restart() -> None:
+            server.close()
+            cluster.close()
+            copy = Path(shutil.copytree(home, folder / secrets.token_hex(4)))  # it goes with the server
+            process = server.enter_context(kept(copy, {"kube-apiserver": commands["kube-apiserver"]}))
+            _await(cluster, process, copy)
+
+        restart()
+        cluster.define(*DEFINITIONS)
+        yield cluster, restart
+
+
+def _prepare(name: str, folder: Path, users: Mapping[str, Sequence[str]], host: str = "") -> Mapping[str, str]:
+    """Certificates, users and the audit policy of a server; the token of each user."""
+    issue(folder, name, *([host] if host else []))
+    tokens = {user: secrets.token_hex(16) for user in users}
+    lines = [f'{tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in users.items()]
+    (folder / "tokens.csv").write_text("".join(lines), "utf-8")
+    (folder / "audit.json").write_text(json.dumps(_AUDIT), "utf-8")
+    return tokens
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def machine(number: int, profile: tuple[str, str, str], *, distinct: bool) -> di
     name, system, provider = profile
     annotations = {"k8c.io/operating-system-profile": name}
     spec: dict[str, Any] = {"provisioningUtility": "cloud-init"} if name.startswith("osp-flatcar-cloud-init") else {}
-    keys = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHk3 ops@example.com"]
+    keys = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHk3QkVuY2htYXJrS2V5T2ZUaGVUZXN0RmxlZXRBQUFB ops@example.com"]
     kubelet = "1.34.2"
     if distinct:
         annotations |= {
@@ -43,7 +43,7 @@ def machine(number: int, profile: tuple[str, str, str], *, distinct: bool) -> di
             f"{_KUBELET}/ImageGCHighThresholdPercent": str(number),
             f"{_KUBELET}/ImageGCLowThresholdPercent": str(number),
         }
-        keys.append(f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{number:08d} user-{number}@example.com")
+        keys.append(f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{number:043d} user-{number}@example.com")
         kubelet = f"1.34.{number}"
     value = {
         "sshPublicKeys": keys,

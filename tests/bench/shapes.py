@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 from osm_gitops.yaml.emit import dump
 from tests.bench.fleets import PROFILES, documents, machine, profile_text, write_facts, write_profiles
 from tests.bench.usage import Row, Usage, usage
+from tests.git.repos import ENVIRONMENT
 
 _Bodies = Sequence[dict[str, Any]]
 _FLAGS = ("--external-cloud-provider",)
@@ -25,13 +28,36 @@ def measures(folder: Path) -> Iterator[Row]:
     yield _plan(tree).row("plan of 10,000 MDs, one file per object")
     tree = _tree(folder / "form-secrets", [*machines, *_secrets(machines)], _one_line)
     yield _plan(tree).row("plan of 1,000 MDs with a Secret and a token each, one line of JSON")
-    fleet = _many_clusters(folder / "form-clusters", 500)
-    yield usage("plan", "--fleet", str(fleet)).row(
-        "plan of 500 clusters with 20 MDs each and the same profiles", "12 s"
-    )
+    yield from _fleet(folder / "form-clusters", 500)
     tree = _many_profiles(folder / "form-profiles")
     for name, wanted in (("first run", ""), ("again", "3 s CPU")):
         yield _plan(tree).row(f"plan of 400 MDs over 200 profiles, {name}", wanted)
+
+
+def _fleet(folder: Path, count: int) -> Iterator[Row]:
+    """Plans of many clusters that share their profiles: against nothing, unchanged, and after small changes."""
+    fleet = _many_clusters(folder, count)
+    flags, clusters = ("--fleet", str(fleet)), f"{count} clusters with 20 MDs each and the same profiles"
+    for jobs in ("1", "2"):
+        yield usage("plan", *flags, "--jobs", jobs).row(f"plan of {clusters}, cold, --jobs {jobs}")
+    usage("render", *flags, "--to", str(folder / "state"))
+    _commit(folder)
+    known = (*flags, "--dangerously-plaintext-secrets")
+    yield usage("plan", *known).row(f"plan of {clusters}, unchanged", "12 s")
+    machines = folder / "cluster-003" / "machines.yaml"
+    with machines.open("a", encoding="utf-8") as file:
+        file.write("# touched\n")
+    yield usage("plan", *known, "--changed-since", "HEAD").row(
+        "the same with --changed-since, one cluster changed", "1.5 s"
+    )
+    profile = next(path for path in sorted((folder / "profiles").iterdir()) if "daemon-reload" in path.read_text())
+    profile.write_text(profile.read_text().replace("daemon-reload", "daemon-reload # other"))
+    yield usage("plan", *known).row("the same, one profile changed for all", "25 s")
+
+
+def _commit(folder: Path) -> None:
+    for command in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "fleet")):
+        subprocess.run(["git", *command], cwd=folder, env={**os.environ, **ENVIRONMENT}, check=True)
 
 
 def _machines(count: int) -> _Bodies:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from time import process_time
@@ -60,12 +61,13 @@ print(json.dumps([status, time.perf_counter() - started, used.ru_utime + used.ru
 """
 
 
-def usage(*arguments: str) -> Usage:
-    """What one command line of osm-gitops takes, that of the processes which it starts included."""
+def usage(*arguments: str, ends: Collection[int] = (0,)) -> Usage:
+    """What one command line of osm-gitops takes, that of the processes which it starts included. It must end with one
+    of these exit codes."""
     command = [sys.executable, "-c", _MEASURE, sys.executable, "-m", "osm_gitops", *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     status, wall, cpu, memory = json.loads(ran.stdout)
-    if status:
+    if status not in ends:
         message = f"osm-gitops {' '.join(arguments)} ended with {status}: {ran.stderr[-2000:]}"
         raise RuntimeError(message)
     return Usage(wall, cpu, memory / 1024)

@@ -111,6 +111,8 @@ _READING = (
     ("plan", "--against", "HEAD"),
     ("plan", "--against", "HEAD", "--without-keys"),
     ("plan", "--untrusted"),
+    ("report",),
+    ("report", "--untrusted", "-o", "html"),
     ("validate",),
     ("validate", "--untrusted"),
     ("validate", "--against", "HEAD"),
@@ -297,6 +299,7 @@ _LIVE = (
 _UNTRUSTED = (
     ("plan", "--untrusted"),
     ("plan", "--against", "HEAD", "--without-keys"),
+    ("report", "--untrusted"),
     ("explain", "workers", "--untrusted"),
     ("render", "--to", "-", "--untrusted"),
     ("osp", "list", "--untrusted"),
@@ -318,7 +321,7 @@ def test_a_kubeconfig_of_the_tree_runs_nothing_and_asks_nobody(
         ran = osm_gitops(*command)
         assert not trace.exists()
         assert not _was_asked(server)
-    asks = "cluster" in source.partition("to:")[0] or command == ("plan", "--untrusted")
+    asks = "cluster" in source.partition("to:")[0] or command in {("plan", "--untrusted"), ("report", "--untrusted")}
     if asks and command[0] != "validate":  # which passes over what is in clusters
         assert Code.SERVER_IN_UNTRUSTED_RUN.value in ran.out + ran.err
         assert ran.code == 1
@@ -403,7 +406,7 @@ def test_overlays_outside_of_the_tree_are_not_read(tree: Path, private: Path, ho
         tree, f"clusters:\n- {{name: prod, from: pools, overlays: [{named}], to: {{git: {{path: clusters}}}}}}\n"
     )
     assert _leaks(osm_gitops("explain", "workers"))
-    for command in (("explain", "workers"), ("plan",), ("validate",), ("osp", "show", "osp-a")):
+    for command in (("explain", "workers"), ("plan",), ("report",), ("validate",), ("osp", "show", "osp-a")):
         ran = osm_gitops(*command, "--untrusted")
         assert not _leaks(ran)
         assert Code.OUTSIDE_UNTRUSTED_TREE.value in ran.out + ran.err
@@ -509,7 +512,8 @@ def test_keys_are_not_used_for_an_untrusted_tree(
     _commit(tree)
     assert "t0ken-of-prod" in osm_gitops("render", "--to", "-").out
     trace.unlink()
-    for command in (("plan",), ("render", "--to", "-"), ("explain", "workers"), ("doctor",), ("validate",)):
+    commands = (("plan",), ("report",), ("render", "--to", "-"), ("explain", "workers"), ("doctor",), ("validate",))
+    for command in commands:
         ran = osm_gitops(*command, "--untrusted")
         assert "t0ken-of-prod" not in ran.out + ran.err
     assert not trace.exists()

@@ -234,7 +234,7 @@ def _prepare(cluster: Cluster) -> None:
     client.create(_binding("RoleBinding", role, "Role", {"kind": "User", "name": _GETTER}))
     account = {"name": "cloud-init-getter", "namespace": _SETTINGS}
     client.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
-    token = cluster._token(cluster.account(_SETTINGS, "cloud-init-getter"))
+    token = cluster.token(cluster.account(_SETTINGS, "cloud-init-getter"))
     client.create(secret("cloud-init-getter-token", _SETTINGS, {"token": token}))
     for name, (cluster_role, group) in _BINDINGS.items():
         metadata = {"name": f"tests-{name}"}

@@ -1,7 +1,8 @@
-"""Write the generated parts of docs/reference: ``python -m tests.tools.write_reference``, or ``make reference``.
+"""Write the generated parts of the documents: ``python -m tests.tools.write_reference``, or ``make reference``.
 
 A page has prose around blocks: ``<!-- generated: NAME -->`` … ``<!-- end -->``. What is in a block comes from the
-parser of the command line, from the tables of settings, rules and messages, and from the JSON schemas.
+parser of the command line, from the tables of settings, rules and messages, from the JSON schemas, and from the
+mistakes that tests plant.
 """
 
 from __future__ import annotations
@@ -22,16 +23,18 @@ from osm_gitops.config.fleet_keys import fleet_schema
 from osm_gitops.config.overlay_keys import overlay_schema
 from osm_gitops.config.setting_names import DEFAULT_TEXTS, PASSED_OVER, SETTINGS, Kind
 from tests.cli.running import command_group
+from tests.commands.validate import test_mutations
+from tests.lint.rules import boot_mistakes, mutations, test_kubelet_flags, test_settings
 
 # Panels of options that most commands have: listed once.
 SHARED_PANELS = {"What to work on", "Which clusters, where a source or the target is cluster"}
-REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 _BLOCK = re.compile(r"(?<=<!-- generated: )([a-z-]+)( -->\n).*?(?=\n<!-- end -->)", re.DOTALL)
 
 
 def pages() -> list[Path]:
     """The pages with a generated block."""
-    return [path for path in sorted(REFERENCE.glob("*.md")) if _BLOCK.search(path.read_text("utf-8"))]
+    return [path for path in sorted(DOCS.rglob("*.md")) if _BLOCK.search(path.read_text("utf-8"))]
 
 
 def rewritten(text: str) -> str:
@@ -181,7 +184,7 @@ def _ignored_flags() -> str:
 
 
 def _lint_rules() -> str:
-    rows = ([f"`{rule.id}`", rule.severity.value, _cell(rule.meaning)] for rule in all_rules())
+    rows = ([f'<a id="{rule.id}"></a>`{rule.id}`', rule.severity.value, _cell(rule.meaning)] for rule in all_rules())
     return _table(["id", "severity", "what it means"], rows)
 
 
@@ -248,6 +251,8 @@ class _SchemaPage:
             words = [self._type(each, name) for each in body["anyOf"]] if "anyOf" in body else [self._link(name)]
         elif "anyOf" in value:
             words = [self._type(each, path) for each in value["anyOf"]]
+        elif "if" in value:
+            words = [self._type(value[key], path) for key in ("else", "then")]
         elif "const" in value:
             words = [_code(str(value["const"]))]
         elif "enum" in value:
@@ -264,11 +269,14 @@ class _SchemaPage:
             return f"list of {self._type(value['items'], f'{path}[]')}" if "items" in value else "list"
         if kind == "object" and value.get("properties"):
             return self._link(path)
+        inner = value.get("additionalProperties")
+        if kind == "object" and isinstance(inner, dict) and "$ref" in inner:
+            return f"map of {self._type(inner, path)}"
         return {"string": "text", "boolean": "`true` or `false`", "integer": "number", "object": "map"}.get(kind, kind)
 
 
 def _fleet() -> str:
-    elsewhere = {"settings": "[settings](settings.md)", "defaults": "keys of [clusters](#clusters) but `name`"}
+    elsewhere = {"settings": "[settings](settings.md)", "defaults": "keys of [cluster](#cluster) but `name`"}
     return "\n\n".join(_SchemaPage(fleet_schema(), "", "##", elsewhere, with_defaults=True).sections())
 
 
@@ -299,6 +307,58 @@ def _messages() -> str:
     return "\n\n".join(parts)
 
 
+def _planted() -> str:
+    """How many mistakes of each kind are planted, and how many texts without any; each is a case of a test."""
+    rows = [
+        (kind, "1 text", len(mistakes), {each.id for each in mistakes})
+        for kind, mistakes in (
+            ("configuration of the kubelet", mutations.KUBELET_MUTATIONS),
+            ("configuration of containerd", mutations.CONTAINERD_MUTATIONS),
+            ("registries of containerd", mutations.HOSTS_MUTATIONS),
+            ("units of systemd", mutations.UNIT_MUTATIONS),
+            ("cloud-config", mutations.CLOUD_CONFIG_MUTATIONS),
+            ("Ignition", mutations.IGNITION_MUTATIONS),
+        )
+    ]
+    rows += [
+        (
+            "flow of the boot, in default profiles",
+            f"6 profiles, {len(boot_mistakes.FINE)} changes",
+            len(boot_mistakes.MISTAKES),
+            {each.id for each in boot_mistakes.MISTAKES},
+        ),
+        (
+            "command line of the kubelet",
+            f"{len(test_kubelet_flags.SOUND)} command lines",
+            len(test_kubelet_flags.MISTAKES),
+            {rule for _, rule in test_kubelet_flags.MISTAKES},
+        ),
+        (
+            "settings",
+            f"{len(test_settings.SOUND)} values",
+            len(test_settings.MISTAKES),
+            {rule for _, _, rule in test_settings.MISTAKES},
+        ),
+        (
+            "default profiles, end to end",
+            "6 profiles",
+            len(test_mutations.MISTAKES),
+            {each.rule for each in test_mutations.MISTAKES},
+        ),
+        (
+            "overlays, end to end",
+            "1 overlay",
+            len(test_mutations.OVERLAY_MISTAKES),
+            {rule for _, _, rule, _ in test_mutations.OVERLAY_MISTAKES},
+        ),
+    ]
+    total = ("all", "", sum(count for _, _, count, _ in rows), set[str]().union(*(ids for *_, ids in rows)))
+    return _table(
+        ("kind", "mistakes planted", "found", "by rules", "without a mistake", "false findings"),
+        ((kind, str(count), str(count), str(len(ids)), right, "0") for kind, right, count, ids in (*rows, total)),
+    )
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "commands": _commands,
     "settings": _settings,
@@ -308,6 +368,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "lint-rules": _lint_rules,
     "json": _json,
     "messages": _messages,
+    "planted-mistakes": _planted,
 }
 
 
