@@ -15,9 +15,13 @@ from osm_gitops.report.schema_words import (
     format_version,
     head,
     listing,
+    optional_ref,
+    optional_text,
     record,
     ref,
     text,
+    texts,
+    truth,
 )
 
 
@@ -28,7 +32,7 @@ def plan_schema() -> dict[str, Json]:
         **record(
             "What apply would do. Contains no secret.",
             formatVersion=format_version(),
-            hasChanges={"type": "boolean", "description": "Whether apply would change anything."},
+            hasChanges=truth("Whether apply would change anything."),
             summary=ref("summary", "Objects of all clusters, counted by action."),
             clusters=listing("cluster", "One plan for each cluster that could be planned, in the fleet's order."),
         ),
@@ -48,28 +52,20 @@ _DIFF: Final[dict[str, dict[str, Json]]] = {
     "state": {"enum": ["changed", "new", "gone"], "description": "What happens to it."},
     "added": COUNT | {"description": "Lines that are added."},
     "removed": COUNT | {"description": "Lines that are removed."},
-    "lines": {"type": "array", "items": {"type": "string"}, "description": "The unified diff, masked."},
+    "lines": texts("The unified diff, masked."),
     "instead": text("Why there is no diff and no number of lines; else empty."),
 }
 
 
 def _change() -> dict[str, Json]:
-    pool = {"anyOf": [{"$ref": "#/$defs/object"}, {"type": "null"}], "description": "Its MachineDeployment."}
     return {
         "side": {"enum": [side.value for side in Side], "description": "The cluster that it belongs to."},
         "action": {"enum": [action.value for action in Action], "description": "What happens to it."},
         "reason": text("Why."),
-        "pool": pool,
-        "upkeep": {
-            "type": "boolean",
-            "description": "Whether it is maintenance of tokens or finalizers, which does not affect machines.",
-        },
+        "pool": optional_ref("object", "Its MachineDeployment."),
+        "upkeep": truth("Whether it is maintenance of tokens or finalizers, which does not affect machines."),
         "diffs": listing("diff", "What changes inside; for new and deleted objects only with --verbose."),
     }
-
-
-def _maybe(description: str) -> dict[str, Json]:
-    return {"type": ["string", "null"], "description": description}
 
 
 def _cluster() -> dict[str, Json]:
@@ -83,20 +79,20 @@ def _cluster() -> dict[str, Json]:
         pool={"$ref": "#/$defs/object"},
         code=text("Why, as a word for programs, such as paused or not-numbered."),
         reason=text("Why."),
-        since={"type": ["string", "null"], "description": "Since when; null if no record of runs was read."},
+        since=optional_text("Since when; null if no record of runs was read."),
         fix=text("The next step."),
     )
     promotion = record(
         "The revision of the shared inputs (profiles, overlays, defaults, settings) of a cluster in a wave.",
         wave=text("Its wave."),
         step={"enum": [step.value for step in Step], "description": "What the run does with the cluster."},
-        commit=_maybe("Commit that it is rendered from; null if that is not known or not committed."),
+        commit=optional_text("Commit that it is rendered from; null if that is not known or not committed."),
         newest=text("The newest commit."),
-        offered=_maybe("Commit that it waits for."),
-        after=_maybe("The wave before."),
-        since=_maybe("Since when the whole wave before has what is offered, RFC 3339; null if it lacks it."),
-        until=_maybe("End of the time that they must have it, RFC 3339."),
-        reasons={"type": "array", "items": {"type": "string"}, "description": "Why it waits."},
+        offered=optional_text("Commit that it waits for."),
+        after=optional_text("The wave before."),
+        since=optional_text("Since when the whole wave before has what is offered, RFC 3339; null if it lacks it."),
+        until=optional_text("End of the time that they must have it, RFC 3339."),
+        reasons=texts("Why it waits."),
     )
     pools = record(
         "Pools, counted.",
@@ -104,25 +100,13 @@ def _cluster() -> dict[str, Json]:
     )
     return {
         "name": text("Name of the cluster."),
-        "sources": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Where its objects were read, with the git revision if there is one.",
-        },
-        "hosts": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "The API servers to read and write; none for trees and git.",
-        },
+        "sources": texts("Where its objects were read, with the git revision if there is one."),
+        "hosts": texts("The API servers to read and write; none for trees and git."),
         "summary": ref("summary", "Its objects, counted by action."),
         "pools": pools,
         "changes": listing("change", "Objects that change; unchanged ones are only counted."),
         "promotion": {"anyOf": [promotion, {"type": "null"}], "description": "Its wave; null if it is in none."},
-        "layout": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Files to write besides the objects, such as kustomization.yaml.",
-        },
+        "layout": texts("Files to write besides the objects, such as kustomization.yaml."),
         "left": {"type": "array", "items": left, "description": "Pools that have to wait, such as paused ones."},
         "kept": listing("object", "Objects that stay: those of failed or skipped pools, and profiles of others."),
         "notDeleted": listing("object", "Objects that would be deleted without noDeletion."),

@@ -53,6 +53,11 @@ def optional_text(description: str) -> dict[str, Json]:
     return {"type": ["string", "null"], "description": description}
 
 
+def optional_ref(name: str, description: str) -> dict[str, Json]:
+    """A reference to a definition of the schema, or null."""
+    return {"anyOf": [{"$ref": f"#/$defs/{name}"}, {"type": "null"}], "description": description}
+
+
 def truth(description: str) -> dict[str, Json]:
     return {"type": "boolean", "description": description}
 

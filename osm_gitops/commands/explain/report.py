@@ -33,10 +33,12 @@ from osm_gitops.report.schema_words import (
     format_version,
     head,
     listing,
+    optional_ref,
     record,
     ref,
     text,
     texts,
+    truth,
 )
 from osm_gitops.report.secret_diffs import CONTENTS_NOT_SHOWN, masked_texts
 from osm_gitops.report.visible import section, table, visible
@@ -331,9 +333,6 @@ def _rendered_object(each: RenderedObject) -> dict[str, Json]:
     return {**object_json(each.ref), "side": each.side.value}
 
 
-_NULL: Final = {"type": "null"}
-
-
 def explanation_schema() -> dict[str, Json]:
     """The JSON schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     return {
@@ -349,15 +348,12 @@ def explanation_schema() -> dict[str, Json]:
             os=text("Its operating system."),
             provider=text("Its cloud provider."),
             kubeVersion=text("The version of its kubelet, as the MachineDeployment has it."),
-            profile={"anyOf": [{"$ref": "#/$defs/profile"}, _NULL], "description": "Its profile, if there is any."},
+            profile=optional_ref("profile", "Its profile, if there is any."),
             settings=listing("given", "Every setting, by the name of its flag."),
             values=listing("given", "The values of overlays that its templates read, by path."),
             annotations=listing("annotation", "Annotations about the kubelet."),
-            target={"anyOf": [{"$ref": "#/$defs/target"}, _NULL], "description": "Null without a target."},
-            rendering={
-                "anyOf": [{"$ref": "#/$defs/rendering"}, _NULL],
-                "description": "Null if it cannot be rendered.",
-            },
+            target=optional_ref("target", "Null without a target."),
+            rendering=optional_ref("rendering", "Null if it cannot be rendered."),
             findings=listing("finding", "What validate finds in the MachineDeployment itself, such as unknown keys."),
             warnings=listing("problem", "Warnings."),
             problems=listing("problem", "Why it cannot be rendered."),
@@ -387,7 +383,7 @@ _DEFINITIONS: Final = {
         name=text("Its name."),
         value=text("Its value as text, masked."),
         where=text("Where it comes from."),
-        default={"type": "boolean", "description": "Whether it is the default."},
+        default=truth("Whether it is the default."),
     ),
     "annotation": record(
         "An annotation that sets an option of the kubelet, or is ignored.",

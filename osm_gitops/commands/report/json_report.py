@@ -21,6 +21,7 @@ from osm_gitops.report.schema_words import (
     format_version,
     head,
     listing,
+    optional_ref,
     optional_text,
     record,
     ref,
@@ -136,7 +137,6 @@ def _change(cluster: ClusterEntry, pools: PoolsEntry, change: ChangeEntry) -> di
     }
 
 
-_NULL: Final = {"type": "null"}
 _STATE: Final = {
     "enum": [state.value for state in State],
     "description": "failed: it cannot be planned or rendered. problem: something is wrong. waiting: apply skips it for "
@@ -185,16 +185,13 @@ _DEFINITIONS: Final = {
         namespace=text("Its namespace; empty if only its objects are left, and it is ambiguous."),
         name=text("Its name."),
         state=_STATE,
-        facts={
-            "anyOf": [{"$ref": "#/$defs/facts"}, _NULL],
-            "description": "Null for a pool that only the target has, or whose manifest cannot be read.",
-        },
+        facts=optional_ref("facts", "Null for a pool that only the target has, or whose manifest cannot be read."),
         changes=ref("counts", "What a plan would change."),
         reasons=texts("Why."),
         left=text("Why apply skips it for now; else empty."),
         problems=listing("problem", "Why it cannot be rendered."),
         troubles=texts("What status finds wrong with it."),
-        live={"anyOf": [{"$ref": "#/$defs/live"}, _NULL], "description": "Null if its cluster was not read."},
+        live=optional_ref("live", "Null if its cluster was not read."),
     ),
     "facts": record(
         "What machines of a pool run. Texts are empty if they cannot be read.",
