@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
+# Tests start some thousand processes. Where bytecode may not be written, each of them compiles what it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 UV_VERSION := 0.13.8
 # An uv on PATH serves; else one is installed into a virtual environment of our own.
