@@ -9,6 +9,7 @@ from typing import Any, Final
 from osm_gitops.errors import ForgeError
 from osm_gitops.forge.api import Access, Api, segment
 from osm_gitops.forge.forge import Comment, Proposal, PullRequest
+from osm_gitops.forge.issue_comments import IssueComments
 from osm_gitops.forge.place import ForgeKind, Place
 from osm_gitops.forge.reading import comment_of, first_match, mappings, named, number, split_draft, text
 
@@ -21,7 +22,7 @@ _ALREADY: Final = 409
 _NOT_YET: Final = 405
 
 
-class Gitea:
+class Gitea(IssueComments):
     """A repository at Gitea or Forgejo."""
 
     longest = 65_536
@@ -29,18 +30,15 @@ class Gitea:
 
     def __init__(self, place: Place, access: Access) -> None:
         self.name = "Forgejo" if place.kind is ForgeKind.FORGEJO else "Gitea"
-        self._api = Api(place.api, access, name=self.name, scheme="token")
-        self._repository = f"/repos/{place.repository}"
+        api = Api(place.api, access, name=self.name, scheme="token")
+        super().__init__(api, place.repository, ("limit", _PAGE))
         self._owner = place.owner
-
-    def close(self) -> None:
-        self._api.close()
 
     def find(self, head: str, base: str) -> PullRequest | None:
         # The list has no filter for branches. Of closed ones only the newest matter.
         places = f"{self._repository}/pulls"
-        waiting = self._api.pages(places, "limit", _PAGE, state="open")
-        ended = islice(self._api.pages(places, "limit", _PAGE, state="closed", sort="recentupdate"), _PAGE)
+        waiting = self._api.pages(places, *self._pages, state="open")
+        ended = islice(self._api.pages(places, *self._pages, state="closed", sort="recentupdate"), _PAGE)
         ours = (each for each in chain(waiting, ended) if _is_ours(each, head, base))
         return first_match(map(_request, islice(ours, 1)))
 
@@ -51,9 +49,6 @@ class Gitea:
 
     def edit(self, request: PullRequest, title: str, body: str) -> None:
         self._api.send("PATCH", self._pull(request), {"title": f"{request.draft}{title}", "body": body})
-
-    def shut(self, request: PullRequest) -> None:
-        self._api.send("PATCH", self._pull(request), {"state": "closed"})
 
     def label(self, request: PullRequest, labels: Iterable[str]) -> None:
         places = (f"{self._repository}/labels", f"/orgs/{segment(self._owner)}/labels")
@@ -71,21 +66,10 @@ class Gitea:
 
     def _labels(self, place: str) -> Iterator[Json]:
         try:
-            yield from self._api.pages(place, "limit", _PAGE)
+            yield from self._api.pages(place, *self._pages)
         except ForgeError as refusal:
             if refusal.status != 404:  # the owner is a user, who has no labels
                 raise
-
-    def reviewed_by(self, request: PullRequest) -> frozenset[str]:
-        return named(self._api.pages(f"{self._pull(request)}/reviews", "limit", _PAGE), "user", "login")
-
-    def ask(self, request: PullRequest, reviewers: Iterable[str]) -> None:
-        names = list(reviewers)
-        body = {
-            "reviewers": [name for name in names if "/" not in name],
-            "team_reviewers": [name.partition("/")[2] for name in names if "/" in name],
-        }
-        self._api.send("POST", f"{self._pull(request)}/requested_reviewers", body)
 
     def merge_when_ready(self, request: PullRequest, how: str) -> bool:
         body = {"Do": how, "merge_when_checks_succeed": True, "head_commit_id": request.commit}
@@ -97,24 +81,9 @@ class Gitea:
             raise
         return True
 
-    def account(self) -> str:
-        return text(self._api.get("/user"), "login")
-
     def comments(self, number: int) -> Iterator[Comment]:
         for each in mappings(self._api.get(f"{self._repository}/issues/{number}/comments")):
             yield comment_of(each, "user", "login")
-
-    def comment(self, number: int, body: str) -> None:
-        self._api.send("POST", f"{self._repository}/issues/{number}/comments", {"body": body})
-
-    def edit_comment(self, _number: int, comment: Comment, body: str) -> None:
-        self._api.send("PATCH", f"{self._repository}/issues/comments/{comment.identity}", {"body": body})
-
-    def remove_comment(self, _number: int, comment: Comment) -> None:
-        self._api.send("DELETE", f"{self._repository}/issues/comments/{comment.identity}", allow=404)
-
-    def _pull(self, request: PullRequest) -> str:
-        return f"{self._repository}/pulls/{request.number}"
 
 
 def _is_ours(each: Mapping[str, Json], head: str, base: str) -> bool:

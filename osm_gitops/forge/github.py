@@ -7,6 +7,7 @@ from typing import Any
 
 from osm_gitops.forge.api import Access, Api
 from osm_gitops.forge.forge import Comment, Proposal, PullRequest
+from osm_gitops.forge.issue_comments import IssueComments
 from osm_gitops.forge.place import Place
 from osm_gitops.forge.reading import comment_of, first_match, mappings, named, number, text
 
@@ -19,22 +20,21 @@ _AUTO_MERGE = (
 )
 
 
-class GitHub:
+class GitHub(IssueComments):
     """A repository at GitHub, GitHub Enterprise Server or a tenant of ghe.com."""
 
     name = "GitHub"
     longest = 65_536
 
     def __init__(self, place: Place, access: Access) -> None:
-        self._api = Api(place.api, access, name=self.name, headers=_HEADERS)
+        super().__init__(Api(place.api, access, name=self.name, headers=_HEADERS), place.repository)
         # Enterprise Server has REST at /api/v3 and GraphQL beside it.
         graphql = place.api.removesuffix("/v3")
         self._graphql = Api(graphql, access, name=self.name, headers=_HEADERS)
         self._place = place
-        self._repository = f"/repos/{place.repository}"
 
     def close(self) -> None:
-        self._api.close()
+        super().close()
         self._graphql.close()
 
     def find(self, head: str, base: str) -> PullRequest | None:
@@ -63,23 +63,8 @@ class GitHub:
     def edit(self, request: PullRequest, title: str, body: str) -> None:
         self._api.send("PATCH", self._pull(request), {"title": title, "body": body})
 
-    def shut(self, request: PullRequest) -> None:
-        self._api.send("PATCH", self._pull(request), {"state": "closed"})
-
     def label(self, request: PullRequest, labels: Iterable[str]) -> None:
         self._api.send("POST", f"{self._repository}/issues/{request.number}/labels", {"labels": list(labels)})
-
-    def reviewed_by(self, request: PullRequest) -> frozenset[str]:
-        # A reviewer who has answered is no longer a requested one.
-        return named(self._api.pages(f"{self._pull(request)}/reviews"), "user", "login")
-
-    def ask(self, request: PullRequest, reviewers: Iterable[str]) -> None:
-        names = list(reviewers)
-        body = {
-            "reviewers": [name for name in names if "/" not in name],
-            "team_reviewers": [name.partition("/")[2] for name in names if "/" in name],
-        }
-        self._api.send("POST", f"{self._pull(request)}/requested_reviewers", body)
 
     def merge_when_ready(self, request: PullRequest, how: str) -> bool:
         body = {"query": _AUTO_MERGE, "variables": {"id": request.key, "how": how.upper()}}
@@ -90,24 +75,9 @@ class GitHub:
             raise self._graphql.refused("auto-merge", "; ".join(messages))
         return True
 
-    def account(self) -> str:
-        return text(self._api.get("/user"), "login")
-
     def comments(self, number: int) -> Iterator[Comment]:
         for each in self._api.pages(f"{self._repository}/issues/{number}/comments"):
             yield comment_of(each, "user", "login")
-
-    def comment(self, number: int, body: str) -> None:
-        self._api.send("POST", f"{self._repository}/issues/{number}/comments", {"body": body})
-
-    def edit_comment(self, _number: int, comment: Comment, body: str) -> None:
-        self._api.send("PATCH", f"{self._repository}/issues/comments/{comment.identity}", {"body": body})
-
-    def remove_comment(self, _number: int, comment: Comment) -> None:
-        self._api.send("DELETE", f"{self._repository}/issues/comments/{comment.identity}", allow=404)
-
-    def _pull(self, request: PullRequest) -> str:
-        return f"{self._repository}/pulls/{request.number}"
 
 
 def _request(body: Json) -> PullRequest:
