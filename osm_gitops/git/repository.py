@@ -148,11 +148,24 @@ class Repository:
 
     def changed_paths(self, *paths: str) -> tuple[str, ...]:
         """Files under ``paths`` that differ from HEAD, staged or not, and untracked ones."""
+        return tuple(sorted(path for _, path in self._status(paths=paths)))
+
+    def states(self, *paths: str) -> tuple[frozenset[str], frozenset[str]]:
+        """The files under ``paths`` that :meth:`changed_paths` returns, and those that git ignores; of a folder that is
+        ignored as a whole only its path, with ``/`` at its end."""
+        changed: set[str] = set()
+        ignored: set[str] = set()
+        for state, path in self._status("--ignored=matching", paths=paths):
+            (ignored if state == "!!" else changed).add(path)
+        return frozenset(changed), frozenset(ignored)
+
+    def _status(self, *options: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Two letters and a path for each file under ``paths`` that is not as in HEAD."""
         # In a submodule git would run another git with the configuration of the submodule.
-        options = ("--ignore-submodules=all",) if self._untrusted else ()
-        command = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", *options, "--", *paths)
+        more = (*options, "--ignore-submodules=all") if self._untrusted else options
+        command = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", *more, "--", *paths)
         out = self.git.run("--literal-pathspecs", *command)
-        return tuple(sorted(entry[3:] for entry in out.split("\0") if entry))
+        return ((entry[:2], entry[3:]) for entry in out.split("\0") if entry)
 
     def names_filters(self) -> bool:
         """Whether the repository's configuration names programs that ``git status`` would run."""
@@ -341,6 +354,11 @@ def find_work_tree(path: Path) -> Path | None:
     """The root of the git work tree that contains a path (it need not exist), or ``None``."""
     here = Path(os.path.normpath(path.absolute()))  # "nodes/../dump" is not in "nodes"
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+
+
+def path_inside(path: Path, root: Path) -> str:
+    """A path relative to a folder that contains it."""
+    return Path(os.path.normpath(path.absolute())).relative_to(os.path.normpath(root)).as_posix()
 
 
 def find_repository(path: Path) -> tuple[Path, str] | None:

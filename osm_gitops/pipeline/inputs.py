@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -13,16 +12,19 @@ from osm_gitops.config.overlay_stack import Stack
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, Kind
 from osm_gitops.config.spec import ClusterSpec, TargetSpec, TreeRef
 from osm_gitops.errors import Code, InputError, Problem, TargetError, some
-from osm_gitops.git.repository import Repository, find_work_tree
+from osm_gitops.git.repository import find_work_tree, path_inside
+from osm_gitops.git.status import WorkTreeStatus, folders_by_work_tree
 from osm_gitops.model.inputs import Facts, Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import Patch
 from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.pipeline.memo import Memo
 from osm_gitops.pipeline.options import RunOptions, sealing_of
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.trust import Trust
 from osm_gitops.sources.walk import Keeper, in_no_git
+from osm_gitops.targets.files import owned_path
 
 _NAMED_FILES = 10
 
@@ -43,15 +45,32 @@ class Origin:
     in_git: bool = False
 
 
-def origins_of(reads: Sequence[TreeRef], trust: Trust) -> tuple[Origin, ...]:
+def origins_of(reads: Sequence[TreeRef], trust: Trust, memo: Memo) -> tuple[Origin, ...]:
     """The origins of local files and folders. git is run once for each repository."""
     roots = [find_work_tree(read.path.absolute()) for read in reads]
     found: dict[TreeRef, Origin] = {}
     for root in dict.fromkeys(roots):
         group = [read for read, its in zip(reads, roots, strict=True) if its == root]
-        origins = _ask(root, group, trust) if root else (Origin(read.display) for read in group)
+        origins = _ask(root, group, trust, memo) if root else (Origin(read.display) for read in group)
         found |= dict(zip(group, origins, strict=True))
     return tuple(found[read] for read in reads)
+
+
+def status_of(root: Path, trust: Trust, memo: Memo) -> WorkTreeStatus:
+    """What git says of a work tree. Raises TargetError if its repository is refused."""
+    question = ("status", root, trust)
+    return memo.get(question, lambda: WorkTreeStatus(trust.repository(root), memo.folders.get(root, ())))
+
+
+def folders_of(specs: Iterable[ClusterSpec]) -> Mapping[Path, tuple[str, ...]]:
+    """The folders in work trees that clusters read and write."""
+    paths: dict[Path, None] = {}
+    for spec in specs:
+        trees = [part for part in spec.source.parts if isinstance(part, TreeRef) and not part.revision]
+        paths |= dict.fromkeys(each.path for each in (*trees, *named_files(spec, Stack())))
+        if isinstance(spec.target, TargetSpec):
+            paths[spec.target.path / owned_path(spec.name)] = None
+    return folders_by_work_tree(paths)
 
 
 def named_files(spec: ClusterSpec, stack: Stack) -> tuple[TreeRef, ...]:
@@ -82,14 +101,14 @@ def deciding_rules(spec: ClusterSpec, options: RunOptions) -> tuple[TreeRef, ...
     except InputError:
         return ()  # reported when the folder is compared
     root = find_work_tree(path) if path is not None else None
-    return (TreeRef(path, _inside(path, root)),) if path is not None and root is not None else ()
+    return (TreeRef(path, path_inside(path, root)),) if path is not None and root is not None else ()
 
 
-def _ask(root: Path, reads: Sequence[TreeRef], trust: Trust) -> Iterator[Origin]:
+def _ask(root: Path, reads: Sequence[TreeRef], trust: Trust, memo: Memo) -> Iterator[Origin]:
     """Ask git for the origins. Failures are warnings: the files can be read anyway."""
-    inside = [_inside(read.path, root) for read in reads]
+    inside = [path_inside(read.path, root) for read in reads]
     try:
-        repository = trust.repository(root)
+        repository = status_of(root, trust, memo)
         revision = repository.head()
         keeper = partial(_kept, repository)
         if trust.untrusted and repository.names_filters():
@@ -122,7 +141,7 @@ def in_git(origins: Iterable[Origin]) -> tuple[Origin, ...]:
     return tuple(origin for origin in origins if origin.in_git)
 
 
-def _kept(repository: Repository, files: Sequence[PurePath]) -> Collection[PurePath]:
+def _kept(repository: WorkTreeStatus, files: Sequence[PurePath]) -> Collection[PurePath]:
     """Files that git does not ignore; all files if git fails."""
     root = repository.root.resolve()
     inside = {file.relative_to(root).as_posix(): file for file in files if file.is_relative_to(root)}
@@ -131,10 +150,6 @@ def _kept(repository: Repository, files: Sequence[PurePath]) -> Collection[PureP
     except TargetError:
         return files
     return [file for path, file in inside.items() if path not in ignored]
-
-
-def _inside(path: Path, root: Path) -> str:
-    return Path(os.path.normpath(path.absolute())).relative_to(os.path.normpath(root)).as_posix()
 
 
 ProfileKey = tuple[str, str]

@@ -196,7 +196,7 @@ def _origins_beside(spec: ClusterSpec, stack: Stack, memo: Memo) -> list[Origin]
 def known_origins(files: Sequence[TreeRef], trust: Trust, memo: Memo) -> tuple[Origin, ...]:
     """As :func:`origins_of`; git is asked once for the same files."""
     question = ("origins", tuple((file, file.display) for file in files), trust)
-    return memo.get(question, lambda: origins_of(files, trust))
+    return memo.get(question, lambda: origins_of(files, trust, memo))
 
 
 class SourceReader:
@@ -290,7 +290,7 @@ class SourceReader:
             with open_revision(tree.path, tree.revision, tree.display, trust) as files:
                 # Name the commit: a branch changes.
                 return (), self._objects(files, f"{tree.display}@{files.commit}")
-        (origin,) = origins_of([tree], trust)
+        (origin,) = origins_of([tree], trust, self.memo)
         return (origin,), self._objects(Folder(tree.path, tree.display, origin.keeper), origin.source)
 
     def _objects(self, files: SourceFiles, source: str) -> Inputs:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
 _KEPT: Final = 64
+_NONE: Final[Mapping[Path, tuple[str, ...]]] = {}
 
 
 class Memo:
-    """Keeps the most recently used answers, at most so many. With ``kept=0`` each question is answered anew."""
+    """Keeps the most recently used answers, at most so many. With ``kept=0`` each question is answered anew.
 
-    def __init__(self, kept: int = _KEPT) -> None:
+    ``folders`` are those in work trees about which git is asked once for all clusters.
+    """
+
+    def __init__(self, kept: int = _KEPT, folders: Mapping[Path, tuple[str, ...]] = _NONE) -> None:
+        self.folders = folders
         self._kept = kept
         self._known: dict[Hashable, Any] = {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from osm_gitops.config.spec import CLUSTER_PLACEHOLDER, ClusterSpec, LiveTarget, PullRequestSpec, TargetSpec
@@ -15,6 +16,7 @@ from osm_gitops.model.desired import Desired, FindSecretTexts
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, View
 from osm_gitops.pipeline.connections import refuse_server
+from osm_gitops.pipeline.inputs import status_of
 from osm_gitops.pipeline.options import RunOptions, named
 from osm_gitops.pipeline.osm_activity import osm_in_sources, osm_in_target
 from osm_gitops.pipeline.states import desired_states
@@ -106,7 +108,8 @@ class Planner:
         if spec.trust.untrusted or find_work_tree(target.path) is None:
             return ()
         place = git_place(target, [spec], self.options)
-        return obstacles(place, encryption, detached=True, once=self.options.memo.get)
+        status = partial(status_of, trust=spec.trust, memo=self.options.memo)
+        return obstacles(place, encryption, detached=True, status_of=status)
 
     def _planned(
         self, plan: ClusterPlan, desired: Desired, problems: Sequence[Problem], *, delivered: bool = False

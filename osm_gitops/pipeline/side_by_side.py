@@ -13,6 +13,7 @@ from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Code, OsmGitopsError, Problem
 from osm_gitops.model.span import spoken
 from osm_gitops.pipeline.connections import Connections
+from osm_gitops.pipeline.inputs import folders_of
 from osm_gitops.pipeline.memo import Memo
 from osm_gitops.pipeline.options import (
     ForgeOptions,
@@ -58,8 +59,9 @@ def _each(
     encryption: FileEncryption,
 ) -> Iterator[Planned]:
     size = processes(clusters, options.jobs)
+    options = replace(options, memo=Memo(folders=folders_of(clusters)))
     if size == 1 and options.cluster_timeout is None:
-        planner = Planner(replace(options, memo=Memo()), encryption)
+        planner = Planner(options, encryption)
         yield from (plan(planner, spec, *arguments) for spec in clusters)
         return
     seconds = options.cluster_seconds
@@ -118,7 +120,6 @@ def _sent(options: RunOptions) -> RunOptions:
         tell=unheard,
         advance=unwatched_cluster,
         tally=uncounted,
-        memo=Memo(),
         connections=Connections(options.environment),
         git=replace(options.git, forge=ForgeOptions()),
         live=replace(options.live, now=utc_now, wait=time.sleep),

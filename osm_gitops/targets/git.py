@@ -8,7 +8,7 @@ git itself commits the work tree's files, so the user's hooks and signing apply.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +20,7 @@ from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError, Unsafe
 from osm_gitops.git.process import refuse_astray
 from osm_gitops.git.remote import PushOutcome, Remote
 from osm_gitops.git.repository import Repository, find_work_tree, second_work_tree
+from osm_gitops.git.status import WorkTreeStatus
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Advance, ClusterPlan, unwatched
 from osm_gitops.report.mask import Masker
@@ -158,7 +159,7 @@ def refuse_linked_folder(folder: Path, root: Path) -> None:
             raise target_error(Code.TARGET_SYMLINK, "is a symbolic link", where=str(part), fix="Name the folder itself")
 
 
-def checked_branch(repository: Repository, place: GitPlace) -> str:
+def checked_branch(repository: Repository | WorkTreeStatus, place: GitPlace) -> str:
     """The branch that is checked out. Refuses a detached HEAD, a different branch, and an unfinished merge."""
     branch, wanted = repository.branch(), place.branch
     how = "Give --ref {}" if place.cloned else "Run git switch {}"
@@ -360,7 +361,7 @@ class GitSession(FolderTarget):
             raise type(error)(masker.problem(problem) for problem in error.problems) from None
 
 
-def refuse_dirty(repository: Repository, *paths: str) -> None:
+def refuse_dirty(repository: Repository | WorkTreeStatus, *paths: str) -> None:
     """Raise TargetError if folders of clusters have changes that are not committed."""
     if unseen := repository.unseen_paths(*paths):
         what = f"git excludes files that osm-gitops owns from this work tree: {named_files(unseen)}"
@@ -372,44 +373,41 @@ def refuse_dirty(repository: Repository, *paths: str) -> None:
         raise target_error(Code.OWNED_FILES_EDITED, what, where=str(repository.root), fix=fix)
 
 
-Once = Callable[[Hashable, Callable[[], tuple[Problem, ...]]], tuple[Problem, ...]]
-"""The answer to a question that is the same for several clusters."""
-
-
-def _ask_each_time(_question: Hashable, answer: Callable[[], tuple[Problem, ...]]) -> tuple[Problem, ...]:
-    return answer()
+def _status(root: Path) -> WorkTreeStatus:
+    return WorkTreeStatus(Repository(root))
 
 
 def obstacles(
-    place: GitPlace, encryption: FileEncryption, *, detached: bool = False, once: Once = _ask_each_time
+    place: GitPlace,
+    encryption: FileEncryption,
+    *,
+    detached: bool = False,
+    status_of: Callable[[Path], WorkTreeStatus] = _status,
 ) -> tuple[Problem, ...]:
     """All problems that would stop a run, found without a lock and without changes. Raises TargetError without a
     repository.
 
     ``detached``: a checkout without a branch is accepted. CI checks out pull requests so, and applies them elsewhere.
+    ``status_of`` has the status of a work tree.
     """
-
-    def branch_problems() -> tuple[Problem, ...]:
-        if detached and repository.branch() is None:
-            return ()
-        return tuple(_problems(partial(checked_branch, repository, place)))
-
     folder = Path(os.path.normpath(place.folder.absolute()))
     root = work_tree_of(folder)
-    repository = Repository(root)
+    status = status_of(root)
     owned = [(folder / owned_path(cluster)).relative_to(root).as_posix() for cluster in place.clusters]
-    before: list[Callable[[], object]] = [
-        partial(refuse_linked_folder, folder, root),
-        *(() if place.plaintext_secrets else (partial(refuse_plaintext, folder, place.clusters, encryption),)),
-    ]
-    after: list[Callable[[], object]] = [partial(refuse_dirty, repository, path) for path in owned]
+
+    def check_remote() -> None:
+        remote = Remote(status.repository, place.remote)
+        status.once(("remote", place.remote), partial(require_remote, remote, status.repository))
+
+    checks: list[Callable[[], object]] = [partial(refuse_linked_folder, folder, root)]
+    if not place.plaintext_secrets:
+        checks.append(partial(refuse_plaintext, folder, place.clusters, encryption))
+    if not detached or status.branch() is not None:
+        checks.append(partial(checked_branch, status, place))
+    checks += (partial(refuse_dirty, status, path) for path in owned)
     if place.push:
-        after.append(partial(require_remote, Remote(repository, place.remote), repository))
-    return (
-        *(problem for check in before for problem in _problems(check)),
-        *once(("branch", root, place.branch, place.cloned, detached), branch_problems),
-        *(problem for check in after for problem in _problems(check)),
-    )
+        checks.append(check_remote)
+    return tuple(problem for check in checks for problem in _problems(check))
 
 
 @dataclass(frozen=True, slots=True)

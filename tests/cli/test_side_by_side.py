@@ -191,3 +191,21 @@ def test_a_tree_that_clusters_share_is_read_once_and_again_when_a_run_plans_agai
     for _ in range(2):
         assert _ran("plan", "--jobs", "1").code == 0
     assert sorted(read) == ["good", "good", "osps", "osps"]
+
+
+def test_git_is_asked_once_for_all_clusters_of_a_repository(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question takes as long as the repository has files, so a question for each cluster would be quadratic."""
+    started = []
+    for count in (2, 5):
+        for number in range(count):
+            write_tree(repo / f"tree-{number}", profile(), pool())
+        lines = "".join(f"- {{name: c{number}, from: tree-{number}}}\n" for number in range(count))
+        write_fleet(repo, f"defaults: {{to: {{git: {{path: desired}}}}}}\nclusters:\n{lines}")
+        trace = tmp_path / f"trace-{count}"
+        with monkeypatch.context() as traced:
+            traced.setenv("GIT_TRACE2_EVENT", str(trace))
+            assert _ran("plan", "--jobs", "1").code == 0
+        started.append(trace.read_text().count('"event":"start"'))
+    assert started[0] == started[1]
