@@ -19,7 +19,6 @@ from osm_gitops.report.mask import Masker
 if TYPE_CHECKING:
     from osm_gitops.model.plan import View
     from osm_gitops.pipeline.options import Outcome
-    from osm_gitops.report.text import Style
 
 LEAST_LENGTH: Final = 2_000
 """The least length of a cut report, in bytes: head, counts and the note that it was cut have room."""
@@ -111,23 +110,19 @@ class Reports:
 
     def save(self, outcome: Outcome) -> None:
         """Write the files."""
-        from osm_gitops.report.text import Style  # noqa: PLC0415 - slow
-
         for path in self.files:
-            style = Style(verbose=self.verbose, hide_secret_files=self.untrusted)
-            _write(path, self._pieces(outcome, _ENDINGS[path.suffix], style, None))
+            _write(path, self._pieces(outcome, _ENDINGS[path.suffix]))
 
     def show(self, outcome: Outcome) -> None:
         """Print the plan on stdout."""
-        from osm_gitops.report.text import Style  # noqa: PLC0415 - slow
-
         # If no cluster could be planned, there are only problems, on stderr.
         if self.form is not Format.TEXT or outcome.plan.clusters:
-            style = Style(color=console.colours(), verbose=self.verbose, hide_secret_files=self.untrusted)
-            for piece in self._pieces(outcome, self.form, style, self.max_length):
+            for piece in self._pieces(outcome, self.form, self.max_length, color=console.colours()):
                 console.out(piece)
 
-    def _pieces(self, outcome: Outcome, form: Format, style: Style, max_length: int | None) -> Iterable[str]:
+    def _pieces(
+        self, outcome: Outcome, form: Format, max_length: int | None = None, *, color: bool = False
+    ) -> Iterable[str]:
         match form:
             case Format.JSON:
                 from osm_gitops.report.json_report import plan_json  # noqa: PLC0415 - slow
@@ -156,8 +151,9 @@ class Reports:
                 )
                 return format_html(outcome.plan, page, outcome.problems)
             case Format.TEXT:
-                from osm_gitops.report.text import format_plan  # noqa: PLC0415 - slow
+                from osm_gitops.report.text import Style, format_plan  # noqa: PLC0415 - slow
 
+                style = Style(color=color, verbose=self.verbose, hide_secret_files=self.untrusted)
                 return [format_plan(outcome.plan, style)]
 
 
