@@ -5,18 +5,14 @@ from __future__ import annotations
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from threading import Event
-from time import monotonic
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from osm_gitops.errors import ClusterError, Code, Problem, input_error
-from osm_gitops.kube.connections import Exchange, LostError, Server, exchanging, open_pool, proxy_for
+from osm_gitops.kube.posting import RETRIES, UnansweredError, post
+from osm_gitops.kube.transport import Call, RetryPolicy
 
 _TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
-_CONNECT: Final = 5.0  # seconds
-_ANSWER: Final = 10.0
-_TOTAL: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +21,7 @@ class Pushgateway:
 
     url: str
     authorization: str = field(default="", repr=False)
+    retries: RetryPolicy = RETRIES
 
     @classmethod
     def at(cls, address: str) -> Pushgateway:
@@ -50,35 +47,15 @@ class Pushgateway:
 
         ``whole`` replaces all metrics of the group, otherwise metrics that the text does not name are kept.
         """
-        import urllib3  # noqa: PLC0415 - slow
-
-        proxy, no_proxy = proxy_for(self.url, environment)
-        pool = open_pool(Server(self.url, b"", "", insecure=False, proxy=proxy, no_proxy=no_proxy))
-        headers = {"Content-Type": _TEXT_FORMAT}
-        if self.authorization:
-            headers["Authorization"] = self.authorization
+        path = f"/metrics{''.join(_segment(*label) for label in group.items())}"
+        call = Call("PUT" if whole else "POST", path, body=text.encode(), content_type=_TEXT_FORMAT)
         try:
-            with exchanging(Exchange(monotonic, monotonic() + _TOTAL, _ANSWER, 0, Event())):
-                answer = pool.request(
-                    "PUT" if whole else "POST",
-                    f"{self.url}/metrics{''.join(_segment(*label) for label in group.items())}",
-                    body=text.encode(),
-                    headers=headers,
-                    timeout=urllib3.Timeout(connect=_CONNECT, read=_ANSWER),
-                    retries=urllib3.Retry(1, redirect=False),
-                    redirect=False,
-                    preload_content=False,
-                )
-                answer.close()  # only the status is needed
-        except LostError as lost:
-            raise self._failure(lost.what, "Check that the address is that of a Pushgateway") from None
-        except (urllib3.exceptions.HTTPError, OSError):
-            # Messages of the libraries may contain the password of a proxy.
-            raise self._failure("it did not answer", "Check the address and the network") from None
-        finally:
-            pool.clear()
-        if not 200 <= answer.status < 300:
-            raise self._failure(f"it refused the metrics ({answer.status})", "Check its log")
+            status = post(self.url, call, environment, self.retries, self.authorization)
+        except UnansweredError as unanswered:
+            fix = "Check the address and the network, and that it is that of a Pushgateway"
+            raise self._failure(unanswered.why, fix) from None
+        if not 200 <= status < 300:
+            raise self._failure(f"it refused the metrics ({status})", "Check its log")
 
     def _failure(self, what: str, fix: str) -> ClusterError:
         return ClusterError([Problem(Code.METRICS_NOT_PUSHED, what, where=f"Pushgateway {self.url}", fix=fix)])

@@ -90,7 +90,7 @@ PAGE_OF_OBJECTS: Final = 64 << 20
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request: ``body`` is JSON text, ``accept`` and ``content_type`` are media types, ``most`` is the limit of the
-    answer in bytes."""
+    answer in bytes. With ``most`` 0 only its status is wanted, and the rest is not read."""
 
     method: str
     path: str
@@ -241,7 +241,11 @@ class Transport:
         exchange = Exchange(self._retries.clock, until, self._retries.read, call.most, self._interrupted)
         with self._explained():
             response = self._open(call, identity, exchange)
-            return Answer(response.status, _read(response, exchange), response.headers.get("Retry-After", ""))
+            retry_after = response.headers.get("Retry-After", "")
+            if call.most == 0:
+                response.close()
+                return Answer(response.status, b"", retry_after)
+            return Answer(response.status, _read(response, exchange), retry_after)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

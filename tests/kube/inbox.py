@@ -21,10 +21,12 @@ class Sent:
 
 @dataclass(slots=True)
 class Inbox:
-    """What came to ``address`` (host:port), and the statuses of the answers; the last one stays."""
+    """What came to ``address`` (host:port), and the statuses of the answers; the last one stays. ``measured``: answers
+    have a Content-Length."""
 
     address: str
     statuses: list[int] = field(default_factory=lambda: [200])
+    measured: bool = True
     sent: list[Sent] = field(default_factory=list)
 
 
@@ -39,7 +41,8 @@ def opened_inbox() -> Iterator[Inbox]:
             inbox.sent.append(Sent(self.command, self.path, headers, body))
             self.send_response(inbox.statuses.pop(0) if len(inbox.statuses) > 1 else inbox.statuses[0])
             self.send_header("Location", "http://127.0.0.1:1/elsewhere")
-            self.send_header("Content-Length", "0")
+            if inbox.measured:
+                self.send_header("Content-Length", "0")
             self.end_headers()
 
         def do_PUT(self) -> None:

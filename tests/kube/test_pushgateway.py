@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from osm_gitops.errors import ClusterError, Code
 from osm_gitops.kube.pushgateway import Pushgateway
+from osm_gitops.kube.transport import RetryPolicy
 from tests.faults import Expected, refused
 from tests.kube.inbox import Inbox, opened_inbox
+
+_QUICK = RetryPolicy(tries=3, strange=2, sleep=lambda _: None)
 
 
 @pytest.fixture
@@ -41,6 +45,18 @@ def test_a_password_in_the_address_is_sent_and_never_shown(gateway: Inbox) -> No
         assert "bWU6" not in text
 
 
+def test_an_empty_answer_without_a_length_is_enough(gateway: Inbox) -> None:
+    gateway.measured = False
+    Pushgateway.at(f"http://{gateway.address}").push("up 1\n", {"job": "x"}, {})
+    assert len(gateway.sent) == 1
+
+
+def test_a_gateway_that_is_busy_is_asked_again(gateway: Inbox) -> None:
+    gateway.statuses = [503, 202]
+    replace(Pushgateway.at(f"http://{gateway.address}"), retries=_QUICK).push("up 1\n", {"job": "x"}, {})
+    assert len(gateway.sent) == 2
+
+
 def test_a_redirection_is_not_followed(gateway: Inbox) -> None:
     gateway.statuses = [302]
     with refused(Expected(Code.METRICS_NOT_PUSHED, "302"), kind=ClusterError):
@@ -49,7 +65,7 @@ def test_a_redirection_is_not_followed(gateway: Inbox) -> None:
 
 def test_one_that_is_not_there_is_a_sentence_without_the_password() -> None:
     with pytest.raises(ClusterError) as no:
-        Pushgateway.at("http://me:secret-word@127.0.0.1:1").push("up 1\n", {"job": "x"}, {})
+        replace(Pushgateway.at("http://me:secret-word@127.0.0.1:1"), retries=_QUICK).push("up 1\n", {"job": "x"}, {})
     assert list(no.value.problems) == [Expected(Code.METRICS_NOT_PUSHED, "http://127.0.0.1:1")]
     assert "secret-word" not in str(no.value)
     assert no.value.__cause__ is None

@@ -35,6 +35,12 @@ def test_a_message_goes_to_the_whole_address(hook: Inbox) -> None:
     assert sent == [(f"/{_SECRET}?key=secret-query", "application/json", b'{"text": "x"}')] * 2
 
 
+def test_an_empty_answer_without_a_length_is_enough(hook: Inbox) -> None:
+    hook.measured = False
+    Webhook(_address(hook), _QUICK).send(b"{}", {})
+    assert len(hook.sent) == 1
+
+
 @pytest.mark.parametrize("status", [302, 400, 404, 500])
 def test_a_refusal_is_a_sentence_without_the_address(hook: Inbox, status: int) -> None:
     hook.statuses = [status]
