@@ -59,9 +59,14 @@ def clusters_of(request: Request, *, needs_target: bool, waves: RunOptions | Non
         specs = _from_fleet(request, needs_target=needs_target, waves=waves)
     if request.source is None and not request.untrusted:
         check_live_targets(specs, request.connections)
-    for flag in () if any(spec.is_live for spec in specs) else request.connection_flags:
+    for flag in () if any(spec.is_live or (waves and _asks(spec)) for spec in specs) else request.connection_flags:
         console.say(f"{flag} is ignored: a run from trees to git does not use it")
     return specs
+
+
+def _asks(spec: ClusterSpec) -> bool:
+    """Whether its wave asks if clusters of the wave before are healthy, whatever their targets are."""
+    return spec.wave is not None and spec.wave.after is not None and spec.wave.after.healthy
 
 
 def pinned(request: Request) -> Request:
@@ -114,7 +119,7 @@ def compared_clusters(request: Request, options: RunOptions) -> tuple[ClusterSpe
     if not any(spec.wave is not None for spec in specs):
         return specs
     # What a cluster of a wave should have depends on what its own target had.
-    in_waves = clusters_of(request, needs_target=False, waves=options)
+    in_waves = _from_fleet(request, needs_target=False, waves=options)
     return tuple(replace(spec, target=LiveTarget()) for spec in in_waves)
 
 

@@ -364,3 +364,18 @@ def test_what_waves_cannot_hold_is_a_warning_and_a_fleet_without_history_an_erro
     shutil.copytree(waves.root, tmp_path / "plain", ignore=shutil.ignore_patterns(".git"))
     ran = osm_gitops("plan", _PLAINTEXT, "--fleet", str(tmp_path / "plain/osm-gitops.yaml"))
     assert told(ran.err) == [Expected(Code.WAVES_NEED_HISTORY, "osm-gitops.yaml")]
+
+
+def test_connections_are_passed_over_only_if_no_wave_asks_clusters(waves: Waves) -> None:
+    passed_over = "--context is ignored"
+    assert passed_over in osm_gitops("plan", _PLAINTEXT, "--context", "x").err
+    waves.change_fleet("healthy: false", "healthy: true")
+    assert passed_over not in osm_gitops("plan", _PLAINTEXT, "--context", "x").err
+
+
+@pytest.mark.usefixtures("waves")
+@pytest.mark.parametrize("command", ["status", "rollout"])
+def test_commands_that_compare_clusters_use_connections_with_waves_and_git_targets(command: str) -> None:
+    ran = osm_gitops(command, "--cluster", "canary", "--kubeconfig", "none", "--context", "x")
+    assert ran.code == 1
+    assert "ignored" not in ran.err
