@@ -13,6 +13,7 @@ from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
+from osm_gitops.pipeline.kkp import check_state
 from osm_gitops.pipeline.options import Confirm, ReadClusters, RunOptions
 from osm_gitops.pipeline.planning import Planner
 from osm_gitops.pipeline.recording import Ended, measure
@@ -202,6 +203,7 @@ class GitWork:
         done = {}
         for plan in self.plans:
             try:
+                self._check_state(plan, options)
                 delivery = self.session.deliver(plan, options.advance(plan.cluster, "files written"))
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
@@ -211,11 +213,17 @@ class GitWork:
                 done[plan.cluster] = delivery
         return done
 
+    def _check_state(self, plan: ClusterPlan, options: RunOptions) -> None:
+        """Raise ClusterError if a user cluster of KKP that changes has another state than when it was planned."""
+        if plan.has_changes:
+            check_state(next(spec for spec in self.specs if spec.name == plan.cluster), options.connections)
+
     def _commit_together(self, options: RunOptions, problems: list[Problem]) -> dict[str, Delivery]:
         """One commit for all clusters (``to.git.commit: run``), without those that must not be written."""
         ready = []
         for plan in self.plans:
             try:
+                self._check_state(plan, options)
                 ready.append((plan, self.session.ready(plan)))
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)

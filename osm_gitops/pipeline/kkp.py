@@ -2,6 +2,7 @@
 those that Operating System Manager really has.
 
 What is read of a seed is the state at the beginning of the run: a cluster that goes away meanwhile fails on its own.
+Only the state of a Cluster is read again, before something is written for it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from osm_gitops.config.kkp_settings import (
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, Fleet, KkpEntry, LiveTarget, UserCluster, WhilePaused
 from osm_gitops.context_ref import ContextRef
-from osm_gitops.errors import Code, OsmGitopsError, Problem, input_error
+from osm_gitops.errors import ClusterError, Code, OsmGitopsError, Problem, input_error
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
@@ -160,6 +161,28 @@ def why_not_written(spec: ClusterSpec) -> str:
         return ""
     reason = f" ({cluster.pause_reason})" if cluster.pause_reason else ""
     return f"it is paused in KKP{reason}. Set kkp.whilePaused to renew tokens or to write there"
+
+
+def check_state(spec: ClusterSpec, connections: Connections) -> None:
+    """Raise ClusterError if a user cluster was paused, deleted or broken since the run began, with one request to its
+    seed: what was planned is for the state that it had."""
+    if spec.kkp is None:
+        return
+    from osm_gitops.sources.kkp.seed import read_one_cluster  # noqa: PLC0415 - not needed without a seed
+
+    before = spec.kkp.cluster
+    cluster = read_one_cluster(connections.seed(spec.kkp.seed), before.id)
+    now = ClusterState.GONE if cluster is None else cluster.state
+    if now in {before.state, ClusterState.READY}:
+        return
+    if now is ClusterState.PAUSED and spec.kkp.while_paused is WhilePaused.WRITE:
+        return
+    why = cluster.pause_reason if cluster is not None and now is ClusterState.PAUSED else ""
+    what = f"it was {before.state.value} when the run began, and is {now.value} now{f' ({why})' if why else ''}"
+    fix = "Nothing more was written for it. Run again: the next run does what its state permits"
+    raise ClusterError(
+        [Problem(Code.KKP_STATE_CHANGED, what, where=before.where, about=f"cluster {spec.name}", fix=fix)]
+    )
 
 
 def only_renews(spec: ClusterSpec) -> bool:

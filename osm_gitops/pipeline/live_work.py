@@ -18,7 +18,7 @@ from osm_gitops.model.live import Delivery, Gate
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.pipeline.in_threads import GivenUp, in_threads
-from osm_gitops.pipeline.kkp import only_renews
+from osm_gitops.pipeline.kkp import check_state, only_renews
 from osm_gitops.pipeline.live import LiveState, plan_live, read_live
 from osm_gitops.pipeline.load import load_settings
 from osm_gitops.pipeline.options import Confirm, RunOptions, Work, named
@@ -149,6 +149,8 @@ class LiveWork:
             return
         options = options.checked(self.check)
         try:
+            if self.state.plan.changes or self.state.lacks_tokens:
+                check_state(self.spec, options.connections)
             if self.state.lacks_tokens and not self.state.plan.refusals:
                 state = self._with_tokens(self.state, options)
                 shown = self._as_shown(state, self.state.plan, lambda now, then: now.action is then.action)
@@ -217,6 +219,7 @@ class LiveWork:
                 return
             options.note(f"{self.spec.name}: pools that wait for machine-controller: {len(waiting)}")
             options.live.wait(pause)
+            check_state(self.spec, options.connections)
             state = self._with_tokens(self.read(options), options)
             # The guards have accepted these pools; the next run does all others and deletions. A MachineDeployment is
             # applied once per run: if it differs again, a webhook changes it.

@@ -23,7 +23,7 @@ from osm_gitops.model.machine import is_chosen
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan, PoolCounts
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.kkp import permitted
+from osm_gitops.pipeline.kkp import check_state, permitted
 from osm_gitops.pipeline.live import LiveState
 from osm_gitops.pipeline.live_work import LiveWork, live_works
 from osm_gitops.pipeline.load import load_settings
@@ -101,6 +101,7 @@ class RefreshWork(LiveWork):
                 return
             options.note(f"{self.spec.name}: pools that wait for machine-controller: {waiting}")
             options.live.wait(pause)
+            check_state(self.spec, options.connections)
             state = self.state = self.read(options)
             self._deliver(state, options)
 

@@ -342,7 +342,7 @@ def test_a_seed_gets_one_account_and_runs_from_the_config_repo() -> None:
 def test_the_rights_to_switch_are_printed_by_name_only() -> None:
     bodies = _installed("--kkp", "--part", "switch")
     role = _named(bodies, "ClusterRole", "osm-gitops-switch")
-    assert {"apiGroups": ["kubermatic.k8c.io"], "resources": ["clusters"], "verbs": ["get", "patch"]} in role["rules"]
+    assert {"apiGroups": ["kubermatic.k8c.io"], "resources": ["clusters"], "verbs": ["patch"]} in role["rules"]
     assert _kinds(bodies) == ["ClusterRole", "ClusterRoleBinding"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ import pytest
 from osm_gitops.errors import Code
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import lease_of_osm
+from tests.apiserver.proxy import Proxy, during
 from tests.faults import Expected, told
 from tests.kkp.scene import ID, Scene, add_pool, fill_with_pool, secrets_of, user_cluster
 
@@ -109,6 +110,49 @@ def test_tokens_of_a_paused_cluster_can_be_renewed_without_anything_else(scene: 
     worker.client().delete(f"/api/v1/namespaces/cloud-init-settings/secrets/{_KUBECONFIG}")
     assert scene.run("refresh").code == 0
     assert _KUBECONFIG in secrets_of(worker)
+
+
+@pytest.mark.parametrize("command", ["apply", "refresh"])
+def test_a_cluster_that_is_paused_in_mid_run_is_not_written(
+    scene: Scene, worker: Cluster, through: Callable[[Cluster], Proxy], command: str
+) -> None:
+    proxy = through(worker)
+    found = user_cluster(scene.seed, proxy.cluster)
+    fill_with_pool(worker)
+    scene.fleet()
+    pause = during(lambda: scene.seed.change(found, {"pause": True, "pauseReason": "moving"}))
+    proxy.when(pause, path="/machinedeployments")
+    ran = scene.run(command)
+    assert ran.code == 1
+    paused = Expected(Code.KKP_STATE_CHANGED, ID, "was ready", "is paused now (moving)")
+    assert told(ran.err) == [paused]
+    assert secrets_of(worker) == {}
+    scene.seed.change(found, {"pause": False})
+    assert scene.run(command).code == 0
+    assert secrets_of(worker)
+
+
+@pytest.mark.parametrize("commit", ["cluster", "run"])
+def test_git_is_not_written_for_clusters_that_are_paused_or_go_in_mid_run(
+    scene: Scene, management: Cluster, worker: Cluster, through: Callable[[Cluster], Proxy], commit: str
+) -> None:
+    proxy = through(worker)
+    found, gone = user_cluster(scene.seed, proxy.cluster), user_cluster(scene.seed, proxy.cluster, "gone")
+    user_cluster(scene.seed, management, "other")
+    fill_with_pool(worker)
+    fill_with_pool(management)
+
+    def change() -> None:
+        scene.seed.change(found, {"pause": True})
+        scene.seed.server.client().delete(gone.path)
+
+    scene.fleet(f"to: {{git: {{path: clusters, commit: {commit}}}}}")
+    proxy.when(during(change), path="/machinedeployments")
+    ran = scene.run("apply", "--jobs", "1")
+    assert ran.code == 1
+    paused = Expected(Code.KKP_STATE_CHANGED, f"cluster {ID}", "is paused now")
+    assert told(ran.err) == [paused, Expected(Code.KKP_STATE_CHANGED, "cluster gone", "is gone now")]
+    assert {each.name for each in (scene.folder / "clusters").iterdir()} == {"other"}
 
 
 def test_a_paused_cluster_can_be_written(scene: Scene, worker: Cluster) -> None:

@@ -234,7 +234,7 @@ def seed_reads() -> tuple[Right, ...]:
 
 def seed_switches() -> tuple[Right, ...]:
     """Rights that ``kkp switch-off`` and ``switch-on`` need in addition."""
-    return Right(USER_CLUSTER, "get patch"), Right(CLUSTER_TEMPLATE, "get"), Right(POD, "list")
+    return Right(USER_CLUSTER, "patch"), Right(CLUSTER_TEMPLATE, "get"), Right(POD, "list")
 
 
 def seed_profiles() -> tuple[Right, ...]:

@@ -88,9 +88,13 @@ def read_clusters(seed: Api) -> Mapping[str, Checked[Cluster]]:
 
 
 def read_one_cluster(seed: Api, name: str) -> Cluster | None:
-    """A user cluster as it is now; ``None`` if it is gone. Raises ClusterError, and InputError for wrong types."""
-    body = seed.get(USER_CLUSTER, "", name)
-    return None if body is None else _checked(read_cluster(_manifest(seed, body)))
+    """A user cluster as it is now; ``None`` if it is gone. Raises ClusterError, and InputError for wrong types.
+
+    Runs may list Clusters, and not get them.
+    """
+    fields = f"metadata.name={name}"
+    found = seed.list(USER_CLUSTER, lambda body: read_cluster(_manifest(seed, body)), fields=fields)
+    return _checked(found[0]) if found else None
 
 
 def read_kubeconfig_secret(seed: Api, cluster: Cluster) -> bytes:
