@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -20,6 +21,9 @@ from tests.kkp.seed import Seed, definitions, make_seed
 # No test may ask a cluster that this machine knows, or be a pod of the one that it runs in.
 for _name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
     os.environ.pop(_name, None)
+# A shell lets its background jobs ignore SIGINT, and they hand that on: tests that interrupt a run would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # No test may take results from an earlier one, or leave any to the user of this machine.
 os.environ["OSM_GITOPS_NO_CACHE"] = "true"
 
