@@ -156,12 +156,14 @@ class _Writer(pickle.Pickler):
         super().__init__(stream, protocol=5)
         self.modules: set[str] = set()
 
-    def persistent_id(self, obj: Any, /) -> None:
+    def reducer_override(self, obj: Any, /) -> Any:
+        """Called for each class, function and instance, but not for plain values, which are most of a message."""
         kind = type(obj)
         if kind is Named:
             self.modules.add(obj.module)
         module = obj.__module__ if kind is FunctionType or kind is type else kind.__module__
         self.modules.add(module)
+        return NotImplemented
 
 
 def read_request(data: bytes) -> Start | Request | Forget:
