@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -85,6 +86,22 @@ _COMMIT_FOLDER = "commit-"
 _BARE_TOO = Extras(("-c", "safe.bareRepository=all"))
 _LINK_MODE = "120000 "
 _FILTERS = r"^filter\..*\.(clean|smudge|process)$"
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """Files in the index; ``links`` are those that are symbolic links."""
+
+    files: frozenset[str]
+    links: tuple[str, ...]
+
+    def paths(self) -> frozenset[str]:
+        """The files and all folders that contain them, without the root."""
+        found = set(self.files)
+        inner: set[str] = found
+        while inner := {path.rpartition("/")[0] for path in inner} - found - {""}:
+            found |= inner
+        return frozenset(found)
 
 
 class Repository:
@@ -202,11 +219,12 @@ class Repository:
         """The id of a folder of a commit (``.``: its root); ``None`` if it does not exist."""
         return self.git.attempt("rev-parse", "--verify", "--quiet", f"{commit}:{'' if path == '.' else path}")
 
-    def links(self) -> tuple[str, ...]:
-        """The symbolic links in the index."""
+    def tracked(self) -> Tracked:
+        """What the index has."""
         out = self.git.run("ls-files", "--stage", "-z")
-        entries = (entry.split("\t", 1) for entry in out.split("\0") if entry)
-        return tuple(path for meta, path in entries if meta.startswith(_LINK_MODE))
+        entries = [entry.split("\t", 1) for entry in out.split("\0") if entry]
+        links = tuple(path for meta, path in entries if meta.startswith(_LINK_MODE))
+        return Tracked(frozenset(path for _, path in entries), links)
 
     def checked_out_branches(self) -> tuple[str, ...]:
         """The branches that are checked out in any work tree of this repository."""

@@ -35,6 +35,12 @@ def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) ->
 
     Raises InputError if the revision does not exist, or if the file was invalid.
     """
+    text = fleet_text_at(path, revision, trust)
+    return Fleet() if text is None else parse_fleet(text, path.parent, f"{display}@{revision}")
+
+
+def fleet_text_at(path: Path, revision: str, trust: Trust) -> bytes | None:
+    """A fleet file at a revision; ``None`` if it did not exist. Raises InputError if the revision does not exist."""
     found = find_repository(path)
     if found is None:
         raise input_error(Code.NO_WORK_TREE, "the fleet file is not in a git repository", where=f"--against {revision}")
@@ -42,10 +48,9 @@ def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) ->
     with open_revision(root, revision, str(root), trust) as files:
         try:
             place, _ = files.locate(PurePosixPath(inside))
-            text = files.read(place)
+            return files.read(place) or b""
         except OSError:
-            return Fleet()
-    return parse_fleet(text or b"", path.parent, f"{display}@{revision}")
+            return None
 
 
 def spec_at(spec: ClusterSpec, revision: str, home: Path) -> ClusterSpec:

@@ -12,12 +12,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.config.overlay_stack import Stack
 from osm_gitops.config.spec import ClusterSpec, LiveRef, TargetSpec, TreeRef
 from osm_gitops.errors import Code, InputError, TargetError, input_error
 from osm_gitops.git.repository import Repository, find_work_tree
 from osm_gitops.model.overlay import OverlayRef
-from osm_gitops.pipeline.against import fleet_at
+from osm_gitops.pipeline.against import fleet_at, fleet_text_at
 from osm_gitops.pipeline.inputs import named_files
 from osm_gitops.pipeline.profiles import load_stack
 from osm_gitops.sources.revision import check_revision
@@ -33,14 +34,9 @@ def changed_clusters(
 
     ``entries`` are the same clusters as the fleet file has them, without flags.
     """
-    root = _work_tree(fleet, revision, trust)
+    repository, root, _ = _at(fleet, revision, trust)
+    earlier = {spec.name: fleet_entry(spec) for spec in _earlier(entries, fleet, revision, trust)}
     try:
-        clusters = fleet_at(fleet.path, fleet.display, revision, trust).clusters
-        earlier = {spec.name: fleet_entry(spec) for spec in clusters}
-    except InputError:  # the change corrects the fleet file
-        earlier = {}
-    try:
-        repository = trust.repository(root)
         if trust.untrusted and repository.names_filters():  # asking for differences would run them
             return tuple(specs)
         known = {entry.name for entry in entries if earlier.get(entry.name) == fleet_entry(entry)}
@@ -50,23 +46,30 @@ def changed_clusters(
         raise InputError(failure.problems) from failure
 
 
+def _earlier(entries: Sequence[ClusterSpec], fleet: TreeRef, revision: str, trust: Trust) -> Iterable[ClusterSpec]:
+    """The clusters that the fleet file names at a revision; none if it is invalid there, and the change corrects it."""
+    try:
+        if fleet_text_at(fleet.path, revision, trust) == read_file(fleet.path, DOCUMENT):
+            return (entry for entry in entries if entry.kkp is None)
+        return fleet_at(fleet.path, fleet.display, revision, trust).clusters
+    except (InputError, OSError):
+        return ()
+
+
 def commit_of(fleet: TreeRef, revision: str, trust: Trust) -> str:
     """The commit of a revision in the repository of a fleet file. Raises InputError."""
-    try:
-        return trust.repository(_work_tree(fleet, revision, trust)).revision(revision) or revision
-    except TargetError as failure:
-        raise InputError(failure.problems) from failure
+    return _at(fleet, revision, trust)[2]
 
 
-def _work_tree(fleet: TreeRef, revision: str, trust: Trust) -> Path:
-    """The work tree of a fleet file, which has the revision."""
+def _at(fleet: TreeRef, revision: str, trust: Trust) -> tuple[Repository, Path, str]:
+    """The repository of a fleet file, its work tree, and the commit of the revision."""
     root = find_work_tree(fleet.path)
     if root is None:
         raise input_error(
             Code.NO_WORK_TREE, "the fleet file is not in a git work tree", where=f"--changed-since {revision}"
         )
-    check_revision(fleet.path, revision, fleet.display, trust)
-    return root
+    repository, commit = check_revision(fleet.path, revision, fleet.display, trust)
+    return repository, root, commit
 
 
 def fleet_entry(spec: ClusterSpec) -> object:
@@ -82,16 +85,18 @@ def fleet_entry(spec: ClusterSpec) -> object:
 class Differences:
     """What differs from a revision: ``changed`` are paths in the repository, ``touched`` these and all folders above.
 
-    ``links`` are symbolic links with the paths that they lead to.
+    ``tracked`` are files in the index and their folders, ``links`` symbolic links with the paths that they lead to.
     """
 
     repository: Repository
     root: Path
     changed: frozenset[str]
     touched: frozenset[str]
+    tracked: frozenset[str]
     links: Mapping[str, Path]
     stacks: dict[tuple[OverlayRef, ...], Stack] = field(default_factory=dict)
     rules: dict[Path, tuple[Path, ...]] = field(default_factory=dict)
+    followed: dict[Path, frozenset[str] | None] = field(default_factory=dict)
 
     @classmethod
     def since(cls, repository: Repository, root: Path, revision: str) -> Differences:
@@ -104,14 +109,16 @@ class Differences:
         """Those of given paths in the repository."""
         changed = frozenset(paths)
         touched = {str(folder) for path in changed for folder in (PurePosixPath(path), *PurePosixPath(path).parents)}
-        links = {path: (root / path).resolve() for path in repository.links()}
-        return cls(repository, root.resolve(), changed, frozenset(touched), links)
+        index = repository.tracked()
+        links = {path: (root / path).resolve() for path in index.links}
+        return cls(repository, root.resolve(), changed, frozenset(touched), index.paths(), links)
 
     def concerned(self, specs: Iterable[ClusterSpec], known: Container[str]) -> Iterator[ClusterSpec]:
         """The clusters with an input that differs or may differ, and those that are not ``known``."""
         paths = {spec.name: self._paths(spec) for spec in specs if spec.name in known}
         every = set().union(*(found for found in paths.values() if found is not None))
-        ignored = self.repository.ignored(every - {"."})
+        # git compares each path in question with the whole index. What that has is not ignored.
+        ignored = self.repository.ignored(every - {"."} - self.tracked)
         for spec in specs:
             found = paths.get(spec.name)
             if found is None or not ignored.isdisjoint(found) or any(map(self._is_changed, found)):
@@ -162,7 +169,18 @@ class Differences:
     def _followed(self, inputs: Iterable[Path]) -> set[str] | None:
         """The paths in the repository, also those to which links in them lead; ``None`` if one is outside."""
         found: set[str] = set()
-        waiting = [path for given in inputs for path in (given.absolute(), given.resolve())]
+        for given in inputs:
+            if given not in self.followed:
+                self.followed[given] = self._follow(given)
+            paths = self.followed[given]
+            if paths is None:
+                return None
+            found |= paths
+        return found
+
+    def _follow(self, given: Path) -> frozenset[str] | None:
+        found: set[str] = set()
+        waiting = [given.absolute(), given.resolve()]
         while waiting:
             path = self._relative(waiting.pop())
             if path is None:
@@ -170,7 +188,7 @@ class Differences:
             if path not in found:
                 found.add(path)
                 waiting += (leads_to for link, leads_to in self.links.items() if _is_inside(link, path))
-        return found
+        return frozenset(found)
 
     def _relative(self, path: Path) -> str | None:
         for root in (self.root, self.repository.root.absolute()):

@@ -107,11 +107,13 @@ def open_revision(path: Path, revision: str, display: str, trust: Trust = TRUSTE
         raise InputError(failure.problems) from failure
 
 
-def check_revision(path: Path, revision: str, display: str, trust: Trust = TRUSTED) -> None:
-    """Raise InputError if ``path`` (it need not exist) is not in a repository with this revision."""
+def check_revision(path: Path, revision: str, display: str, trust: Trust = TRUSTED) -> tuple[Repository, str]:
+    """The repository that contains ``path`` (which need not exist), and the commit of the revision. Raises
+    InputError."""
     shown = f"{display}@{revision}"
     try:
-        _commit(_repository(path, display, shown, trust)[0], revision, shown)
+        repository, _ = _repository(path, display, shown, trust)
+        return repository, _commit(repository, revision, shown)
     except TargetError as failure:
         raise InputError(failure.problems) from failure
 

@@ -132,3 +132,19 @@ def test_a_path_that_leads_out_of_a_work_tree_again_is_not_in_it(tmp_path: Path)
     (tmp_path / "nodes" / ".git").mkdir(parents=True)
     assert find_work_tree(tmp_path / "nodes" / "pools") == tmp_path / "nodes"
     assert find_work_tree(tmp_path / "nodes" / ".." / "dump") is None
+
+
+def test_git_never_ignores_what_the_index_has(folder: Path) -> None:
+    (folder / ".gitignore").write_text("*.key\nbuild/\n")
+    for path in ("a/b/one.key", "a/other.key", "build/x/y", "build/z"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("text\n")
+    (folder / "link").symlink_to("a")
+    git(folder, "add", "--force", "a/b/one.key", "build/x/y", "link")
+    repository = Repository(folder)
+    tracked = repository.tracked()
+    assert tracked.files == {"README.md", "a/b/one.key", "build/x/y", "link"}
+    assert tracked.links == ("link",)
+    assert tracked.paths() == {*tracked.files, "a", "a/b", "build", "build/x"}
+    others = {"a/other.key", "build/z", "build/nowhere", "new.key"}
+    assert repository.ignored(tracked.paths() | others) == others
