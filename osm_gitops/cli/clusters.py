@@ -19,6 +19,7 @@ from osm_gitops.config.spec import (
     LIVE,
     ClusterSpec,
     Fleet,
+    LiveRef,
     LiveTarget,
     SourceSpec,
     TargetSpec,
@@ -30,7 +31,7 @@ from osm_gitops.errors import Code, InputError, Problem, input_error, some
 from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.pipeline.connections import check_live_targets
-from osm_gitops.pipeline.kkp import Discovery, discover, why_not_written
+from osm_gitops.pipeline.kkp import Discovery, discover, folders_without_cluster, why_not_written
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.report.visible import many
 from osm_gitops.sources.trust import TRUSTED, Trust, distrust
@@ -46,12 +47,13 @@ def clusters_of(request: Request, *, needs_target: bool, waves: RunOptions | Non
     gets, otherwise the newest.
     """
     if request.source is not None:
-        for flag, value in (("--changed-since", request.changed_since), ("--shard", request.shard)):
+        flags = {"--changed-since": request.changed_since, "--shard": request.shard, "--promote": request.promote}
+        for flag, value in flags.items():
             if value:
                 raise input_error(
                     Code.OPTIONS_CONFLICT,
                     "a run without a fleet file works on one cluster",
-                    where=f"{flag} {value}",
+                    where=f"{flag} {value if isinstance(value, str) else ' '.join(value)}",
                     fix=f"Leave out --from, or {flag}",
                 )
         specs: tuple[ClusterSpec, ...] = (_from_flags(request, request.source, needs_target=needs_target),)
@@ -123,8 +125,11 @@ def compared_clusters(request: Request, options: RunOptions) -> tuple[ClusterSpe
     return tuple(replace(spec, target=LiveTarget()) for spec in in_waves)
 
 
-def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
-    """The clusters that a command works on, as the repository has them at a revision."""
+def clusters_at(request: Request, revision: str, now: Sequence[ClusterSpec] | None = None) -> tuple[ClusterSpec, ...]:
+    """The clusters that a command works on, as the repository has them at a revision.
+
+    ``now`` are those of a run that may not have all of the fleet: of others only those are found that left the fleet.
+    """
     from osm_gitops.pipeline.against import fleet_at, spec_at  # noqa: PLC0415 - slow
 
     if request.source is not None:
@@ -135,12 +140,24 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
     trust = trust_of(request)
     fleet = fleet_at(path, shown_path(path, request), revision, trust)
     found = (*(replace(spec, trust=trust) for spec in fleet.clusters), *_discovered(fleet, request, trust).clusters)
-    chosen = [spec for spec in found if _is_chosen(spec, request.clusters)]
+    shard, others = _shard_of(request), set() if now is None else _others(request, trust, now)
+    chosen = [
+        spec
+        for spec in found
+        if _is_chosen(spec, request.clusters) and spec.name not in others and (shard is None or shard.has(spec.name))
+    ]
     without_overlays = replace(request, overlays=())
     return tuple(
         _with_overlays(spec_at(_with_flags(spec, without_overlays), revision, path), request, revision, path)
         for spec in chosen
     )
+
+
+def _others(request: Request, trust: Trust, specs: Sequence[ClusterSpec]) -> set[str]:
+    """The clusters of the fleet that a run does not work on."""
+    fleet = fleet_of(request)
+    present = {spec.name for spec in (*fleet.clusters, *_discovered(fleet, request, trust).clusters)}
+    return present - {spec.name for spec in specs}
 
 
 def _with_overlays(spec: ClusterSpec, request: Request, revision: str, home: Path) -> ClusterSpec:
@@ -232,7 +249,10 @@ def _from_fleet(request: Request, *, needs_target: bool, waves: RunOptions | Non
             for glob in unknown
         )
     _say_left_out(user_clusters.left_out, request)
-    shard = Shard.parse(request.shard, f"--shard {request.shard}") if request.shard else None
+    if needs_target and fleet.kkp and not any(spec.is_seed for spec in found):
+        targets = [_with_flags(entry.template, request).target for entry in fleet.kkp]
+        console.problems(folders_without_cluster(targets, names), label="Warning")
+    shard = _shard_of(request)
     chosen = tuple(
         spec for spec in found if _is_chosen(spec, request.clusters) and (shard is None or shard.has(spec.name))
     )
@@ -242,13 +262,17 @@ def _from_fleet(request: Request, *, needs_target: bool, waves: RunOptions | Non
         _say_left_out(unwritten, request)
         chosen, specs = (tuple(each for each in group if each.name not in unwritten) for group in (chosen, specs))
     changed = _changed(chosen, specs, file, request) if request.changed_since else specs
+    if request.promote:
+        _check_promoted(request, fleet, chosen)
     if waves is not None and any(spec.wave is not None for spec in chosen):
         promoted = _in_waves(Fleet(found, waves=fleet.waves), specs, request, waves)
         # What waits has changed before the revision of --changed-since, and may be due now.
         kept = {spec.name for spec in changed}
         changed = tuple(each for each in promoted if each.name in kept or _moves(each))
     if request.changed_since:
-        console.say(f"{len(changed)} of {many(len(specs), 'cluster')} changed since {request.changed_since}")
+        read = sum(_is_read_from_servers(spec) for spec in changed)
+        unknown = f", {read} of them because git does not know what servers have" if read else ""
+        console.say(f"{len(changed)} of {many(len(specs), 'cluster')} changed since {request.changed_since}{unknown}")
     specs = changed
     lacking = [spec.name for spec in specs if spec.target is None and not spec.problems]
     if needs_target and lacking:
@@ -259,6 +283,28 @@ def _from_fleet(request: Request, *, needs_target: bool, waves: RunOptions | Non
             fix="Add to: {git: {path: …}} or to: cluster, or pass --to",
         )
     return specs
+
+
+def _is_read_from_servers(spec: ClusterSpec) -> bool:
+    """Whether its inputs are in a live cluster, or on a seed: then it always counts as changed."""
+    return spec.kkp is not None or any(isinstance(part, LiveRef) for part in spec.source.parts)
+
+
+def _shard_of(request: Request) -> Shard | None:
+    return Shard.parse(request.shard, f"--shard {request.shard}") if request.shard else None
+
+
+def _check_promoted(request: Request, fleet: Fleet, chosen: Sequence[ClusterSpec]) -> None:
+    """Raise InputError if ``--promote`` has no effect in this run."""
+    idle = [glob for glob in request.promote if not any(fnmatchcase(spec.name, glob) for spec in chosen)]
+    if not fleet.waves:
+        what, fix = "the fleet file has no waves, so no cluster waits", "Leave it out"
+    elif idle and not request.shard and not any(spec.is_seed for spec in chosen):
+        what = f"{', '.join(idle)} is not among the clusters of this run"
+        fix = "Select it with --cluster as well, or leave out --cluster"
+    else:
+        return
+    raise input_error(Code.OPTIONS_CONFLICT, what, where="--promote", fix=fix)
 
 
 def _discovered(fleet: Fleet, request: Request, trust: Trust) -> Discovery:
@@ -276,8 +322,8 @@ def _discovered(fleet: Fleet, request: Request, trust: Trust) -> Discovery:
 def _say_left_out(clusters: Mapping[str, str], request: Request) -> None:
     """Say once in a run why nothing is done for clusters."""
     for name, why in clusters.items():
-        if any(fnmatchcase(name, glob) for glob in request.clusters or ("*",)) and name not in request.said:
-            request.said.add(name)
+        if any(fnmatchcase(name, glob) for glob in request.clusters or ("*",)) and name not in request.left_out:
+            request.left_out[name] = why
             console.say(f"{name}: left out: {why}", cluster=name)
 
 

@@ -60,8 +60,8 @@ class Request:
     ``untrusted``: run nothing and connect to no server that the tree names, and read no file outside of it. Relative
     paths start at ``base``. ``clone`` is the clone of ``--repo``, which then is the ``base``. ``connections`` are
     closed when the command ends. ``allow_empty``: a seed of KKP may have none of the clusters that are meant.
-    ``writes``: clusters of KKP that must not be written are left out. ``said`` are clusters of which the user was told
-    that nothing is done for them. ``watched`` are all clusters of a loop, of which this run may work on some.
+    ``writes``: clusters of KKP that must not be written are left out. ``left_out`` are clusters of which the user was
+    told why nothing is done for them. ``watched`` are all clusters of a loop, of which this run may work on some.
     """
 
     source: str | None
@@ -84,7 +84,7 @@ class Request:
     shard: str = ""
     allow_empty: bool = True
     writes: bool = False
-    said: set[str] = field(default_factory=set)
+    left_out: dict[str, str] = field(default_factory=dict)
     promote: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
 

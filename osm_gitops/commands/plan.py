@@ -108,6 +108,10 @@ def plan(
             where="--out",
             fix="Leave out --against",
         )
+    if against and request.promote:
+        what = "a plan against a revision compares what the work tree has, without waves"
+        fix = "Leave out --against to see what --promote changes"
+        raise input_error(Code.OPTIONS_CONFLICT, what, where="--promote", fix=fix)
     without_keys = without_keys or bool(against and request.untrusted)
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty, require_clean=require_clean)
     options = run_options(
@@ -117,7 +121,7 @@ def plan(
     request = replace(pinned(request), allow_empty=allow_empty)
     clusters = clusters_of(request, needs_target=not against, waves=None if against else options)
     if against:
-        outcome = plan_against(clusters, clusters_at(request, against), against, options)
+        outcome = plan_against(clusters, clusters_at(request, against, clusters), against, options)
     else:
         outcome = plan_clusters(clusters, options)
     reports.save(outcome)

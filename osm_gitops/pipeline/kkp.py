@@ -7,8 +7,9 @@ Only the state of a Cluster is read again, before something is written for it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.config.fleet_file import NAME_RULE, is_cluster_name
@@ -19,7 +20,7 @@ from osm_gitops.config.kkp_settings import (
     settings_in_arguments,
 )
 from osm_gitops.config.settings import RawSetting
-from osm_gitops.config.spec import ClusterSpec, Fleet, KkpEntry, LiveTarget, UserCluster, WhilePaused
+from osm_gitops.config.spec import ClusterSpec, Fleet, KkpEntry, LiveTarget, TargetSpec, UserCluster, WhilePaused
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code, OsmGitopsError, Problem, input_error
 from osm_gitops.model.machine import MachineDeployment
@@ -29,6 +30,7 @@ from osm_gitops.pipeline.connections import Connections, refuse_server
 from osm_gitops.render.resolve.machine_spec import readable_provider_config
 from osm_gitops.sources.kkp.records import WORKER_NAME_LABEL, Cluster, ClusterState
 from osm_gitops.sources.trust import Trust
+from osm_gitops.targets.folder import is_cluster_folder
 
 if TYPE_CHECKING:
     from osm_gitops.sources.kkp.seed import SeedInventory
@@ -146,6 +148,22 @@ def _empty(entry: KkpEntry, inventory: SeedInventory) -> Problem:
     )
     fix = f"{_FOLDER}. If this is right, run with --allow-empty"
     return Problem(Code.KKP_NO_CLUSTER, what, where=entry.where, about=inventory.display, fix=fix)
+
+
+def folders_without_cluster(
+    targets: Iterable[TargetSpec | LiveTarget | None], clusters: Collection[str]
+) -> Iterator[Problem]:
+    """Warnings of folders in git targets that belong to none of the ``clusters`` of the fleet: a user cluster that is
+    gone leaves its folder. An empty answer of a seed may be a mistake, so runs never delete them."""
+    roots = {each.path: each.display for each in targets if isinstance(each, TargetSpec)}
+    for root, display in roots.items():
+        folders = sorted(root.iterdir()) if root.is_dir() else []
+        for folder in folders:
+            if folder.name not in clusters and is_cluster_folder(folder):
+                what = "it has the desired state of a cluster that is not in the fleet: its seed does not have it"
+                fix = "If the cluster is gone for good, remove the folder with git rm -r. Runs leave it as it is"
+                where, about = str(PurePath(display, folder.name)), f"cluster {folder.name}"
+                yield Problem(Code.KKP_FOLDER_WITHOUT_CLUSTER, what, where=where, about=about, fix=fix)
 
 
 def why_not_written(spec: ClusterSpec) -> str:

@@ -150,7 +150,7 @@ def _refuse_foreign(root: Path) -> None:
     if not root.is_dir():
         raise target_error(Code.TARGET_NOT_A_FOLDER, "is not a folder", where=str(root))
     entries = list(root.iterdir())
-    if entries and not any(_written_by_us(entry) for entry in entries):
+    if entries and not any(is_cluster_folder(entry) for entry in entries):
         raise target_error(
             Code.TARGET_OF_OTHERS,
             "is not empty and was not written by osm-gitops before",
@@ -159,7 +159,8 @@ def _refuse_foreign(root: Path) -> None:
         )
 
 
-def _written_by_us(folder: Path) -> bool:
+def is_cluster_folder(folder: Path) -> bool:
+    """Whether a folder has the desired state of a cluster."""
     text = read_file(folder / Side.MANAGEMENT.value / KUSTOMIZATION) if folder.is_dir() else None
     return text is not None and text.startswith(HEADER.encode())
 

@@ -51,6 +51,13 @@ def test_a_shard_has_those_clusters_that_are_chosen() -> None:
     assert chosen == _planned(f"--shard=0/{_SHARDS}")
 
 
+@pytest.mark.usefixtures("fleet")
+def test_a_plan_against_a_revision_does_not_take_clusters_of_other_shards_for_gone() -> None:
+    shard = f"--shard=0/{_SHARDS}"
+    assert _planned("--against=HEAD", shard) == _planned(shard)
+    assert _planned("--against=HEAD", "--changed-since=HEAD") == []
+
+
 def test_shards_commit_the_whole_fleet_and_touch_no_cluster_of_another(fleet: Path) -> None:
     for index in range(_SHARDS):
         ran = osm_gitops("apply", "--yes", "--dangerously-plaintext-secrets", f"--shard={index}/{_SHARDS}")

@@ -379,3 +379,26 @@ def test_commands_that_compare_clusters_use_connections_with_waves_and_git_targe
     ran = osm_gitops(command, "--cluster", "canary", "--kubeconfig", "none", "--context", "x")
     assert ran.code == 1
     assert "ignored" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        (("--against", "HEAD"), "--promote"),
+        (("--cluster", "canary"), "--promote"),
+        (("--from", "clusters/prod-1", "--to", "out"), "--promote prod-1"),
+    ],
+)
+@pytest.mark.usefixtures("waves")
+def test_a_promotion_that_would_have_no_effect_is_refused(more: tuple[str, ...], place: str) -> None:
+    ran = osm_gitops("plan", "--promote", "prod-1", *more)
+    assert ran.code == 1
+    assert told(ran.err) == [Expected(Code.OPTIONS_CONFLICT, place)]
+
+
+def test_a_promotion_in_a_fleet_without_waves_is_refused(waves: Waves) -> None:
+    path = waves.root / "osm-gitops.yaml"
+    path.write_text(path.read_text("utf-8").partition("waves:")[0], "utf-8")
+    ran = osm_gitops("apply", "--yes", "--promote", "prod-1")
+    assert ran.code == 1
+    assert told(ran.err) == [Expected(Code.OPTIONS_CONFLICT, "--promote", "no waves")]

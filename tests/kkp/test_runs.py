@@ -413,6 +413,7 @@ def test_a_change_of_the_repository_is_shown_against_a_revision(scene: Scene, wo
     # What settings come from is not in git.
     plan, ran = scene.plan("--changed-since", "HEAD")
     assert (ran.code, list(plan)) == (0, [ID])
+    assert "1 of 1 cluster changed since HEAD, 1 of them because git does not know what servers have" in ran.err
     ran = scene.run("explain", "workers")
     assert ran.code == 0
     assert f"Cluster {ID}: spec.features.externalCloudProvider" in ran.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -13,6 +14,7 @@ from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import lease_of_osm
 from tests.apiserver.proxy import Proxy, during
 from tests.faults import Expected, told
+from tests.git.repos import git
 from tests.kkp.scene import ID, Scene, add_pool, fill_with_pool, secrets_of, user_cluster
 
 _POOL: Final = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments/workers"
@@ -37,6 +39,10 @@ def test_a_cluster_that_kkp_is_creating_is_left_out_without_an_error(scene: Scen
         ran = scene.run(command)
         assert (ran.code, told(ran.err)) == (0, []), command
         assert f"{ID}: left out: it is not ready" in ran.err
+    document = json.loads(scene.run("status", "--output", "json").out)
+    assert [(each["name"], each["reason"].partition(":")[0]) for each in document["leftOut"]] == [
+        (ID, "it is not ready")
+    ]
 
 
 def test_an_unhealthy_cluster_is_an_error_and_stops_no_other(
@@ -236,9 +242,15 @@ def test_a_cluster_that_is_gone_is_no_error_and_git_keeps_its_folder(
     scene.fleet("to: {git: {path: clusters}}")
     assert scene.run("apply").code == 0
     scene.seed.server.client().delete(found.path)
-    ran = scene.run("apply")
-    assert (ran.code, told(ran.err)) == (0, [])
+    left = Expected(Code.KKP_FOLDER_WITHOUT_CLUSTER, f"clusters/{ID}", f"cluster {ID}", "git rm")
+    for ran in (scene.plan()[1], scene.run("apply")):
+        assert ran.code == 0
+        assert told(ran.err) == [left]
     assert {each.name for each in (scene.folder / "clusters").iterdir()} == {ID, "other"}
+    # What a run works on is not what the fleet has.
+    assert told(scene.plan("--cluster", "other")[1].err) == [left]
+    git(scene.folder, "rm", "-r", "--quiet", f"clusters/{ID}")
+    assert told(scene.plan()[1].err) == []
 
 
 def test_a_cluster_of_another_seed_controller_is_worked_on_only_if_asked_for(scene: Scene, worker: Cluster) -> None:

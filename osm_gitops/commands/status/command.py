@@ -43,7 +43,7 @@ def status(
     options = run_options(request, Limits(), None)
     found = tuple(statuses(compared_clusters(request, options), options))
     masker = Masker(value for cluster in found for value in cluster.sensitive)
-    console.out(status_json(found, masker) if output is Form.JSON else status_text(found, masker))
+    console.out(status_json(found, masker, request.left_out) if output is Form.JSON else status_text(found, masker))
     unread = [problem for cluster in found for problem in cluster.problems]
     console.problems(unread, masker=masker)
     if unread:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -42,10 +42,12 @@ def status_text(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
     return "".join(f"{visible(_masked(line, masker))}\n" for line in lines)
 
 
-def status_json(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
-    """JSON with ``formatVersion``; the meaning of a key changes only with the first number of the version."""
+def status_json(clusters: Sequence[ClusterStatus], masker: Masker, left_out: Mapping[str, str]) -> str:
+    """JSON with ``formatVersion``; the meaning of a key changes only with the first number of the version. ``left_out``
+    says why clusters are not among them, by name."""
     trouble = any(cluster.is_in_trouble for cluster in clusters)
     document = {"formatVersion": FORMAT_VERSION, "trouble": trouble, "clusters": [_cluster(each) for each in clusters]}
+    document["leftOut"] = [{"name": name, "reason": why} for name, why in sorted(left_out.items())]
     return masker.text(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
@@ -246,6 +248,7 @@ def status_schema() -> dict[str, Json]:
             formatVersion=format_version(),
             trouble=truth("Whether anything is wrong in any cluster."),
             clusters=listing("cluster", "One entry for each cluster, in the fleet's order."),
+            leftOut=listing("leftOut", "User clusters of KKP that are not read, sorted by name."),
         ),
         "$defs": {
             "problem": PROBLEM_RECORD,
@@ -255,6 +258,7 @@ def status_schema() -> dict[str, Json]:
                 trouble=truth("Whether it is a problem."),
                 **PROBLEM,
             ),
+            "leftOut": record("A cluster that is not read.", name=text("Its name."), reason=text("Why not.")),
             **_DEFINITIONS,
         },
     }

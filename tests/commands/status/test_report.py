@@ -112,8 +112,9 @@ def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
     cluster = ClusterStatus(
         name="prod", now=_NOW, pools=[pool], findings=[Finding("left-over", Problem(Code.INVALID_VALUE, "x", fix="y"))]
     )
-    document = checked("status", status_json([cluster], Masker(())))
+    document = checked("status", status_json([cluster], Masker(()), {"other": "not ready"}))
     assert (document["formatVersion"], document["trouble"]) == ("2.1", True)
+    assert document["leftOut"] == [{"name": "other", "reason": "not ready"}]
     (told,) = document["clusters"]
     assert told["at"] == "2026-01-02T03:04:05Z"
     assert told["findings"] == [
@@ -144,5 +145,6 @@ def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
 def test_secrets_are_masked_in_both_forms() -> None:
     pool = _pool(troubles=("its Secret says hunter2-hunter2",))
     cluster = ClusterStatus(name="prod", now=_NOW, pools=[pool])
-    for write in (status_text, status_json):
-        assert "hunter2" not in write([cluster], Masker({"hunter2-hunter2"}))
+    masker = Masker({"hunter2-hunter2"})
+    for written in (status_text([cluster], masker), status_json([cluster], masker, {})):
+        assert "hunter2" not in written
