@@ -47,13 +47,14 @@ def clusters_of(request: Request, *, needs_target: bool, waves: RunOptions | Non
     gets, otherwise the newest.
     """
     if request.source is not None:
-        flags = {"--changed-since": request.changed_since, "--shard": request.shard, "--promote": request.promote}
+        promote = " ".join(request.promote)
+        flags = {"--changed-since": request.changed_since, "--shard": request.shard, "--promote": promote}
         for flag, value in flags.items():
             if value:
                 raise input_error(
                     Code.OPTIONS_CONFLICT,
                     "a run without a fleet file works on one cluster",
-                    where=f"{flag} {value if isinstance(value, str) else ' '.join(value)}",
+                    where=f"{flag} {value}",
                     fix=f"Leave out --from, or {flag}",
                 )
         specs: tuple[ClusterSpec, ...] = (_from_flags(request, request.source, needs_target=needs_target),)

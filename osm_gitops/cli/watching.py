@@ -23,8 +23,9 @@ from osm_gitops.cli.run_options import (
     QuietTime,
     WatchFlag,
     duration,
+    notifier,
 )
-from osm_gitops.errors import Code, input_error
+from osm_gitops.errors import Code, OsmGitopsError, input_error
 from osm_gitops.git.address import parse_address
 from osm_gitops.git.remote import remote_head
 from osm_gitops.model.record import FinishedRun
@@ -77,14 +78,15 @@ def with_watch(*, refreshes: bool) -> Callable[[Callable[..., CommandResult]], C
             flags = _Flags(**{name: given.pop(name) for name in _OPTIONS})
             request = with_token(request, git_token_file)
             opening = partial(opened, request, repo, ref)
+            starts = _Starts(given)
             if flags.watch:
                 _refuse(request, given)
                 head = partial(remote_head, parse_address(repo), ref or "", request.token) if repo else None
                 return _watch(
-                    partial(_configured, opening, command, given, refreshes=refreshes), flags, head, refreshes
+                    partial(_configured, opening, command, given, starts, refreshes=refreshes), flags, head, refreshes
                 )
             _refuse_idle(flags)
-            with opening() as ready:
+            with starts.notified(), opening() as ready:
                 return command(ready, **given).code
 
         add_options(called, command, {**REPO_OPTIONS, **_OPTIONS})
@@ -115,6 +117,31 @@ def _refuse_idle(flags: _Flags) -> None:
     }
     for flag in (flag for flag, is_given in given.items() if is_given):
         raise input_error(Code.OPTIONS_CONFLICT, "has no effect without --watch", where=flag, fix="Add --watch")
+
+
+@dataclass(slots=True)
+class _Starts:
+    """Tells a webhook of runs that cannot start. ``given`` are the options of the command, ``known`` the codes of the
+    errors of the run before in the same process."""
+
+    given: Mapping[str, Any]
+    known: frozenset[str] = frozenset()
+
+    @contextmanager
+    def notified(self) -> Iterator[None]:
+        """Notify of an OsmGitopsError of the run, which is raised all the same."""
+        try:
+            yield
+        except OsmGitopsError as failure:
+            names = ("notify_url_file", "notify_format", "metrics_file")
+            try:
+                hook = notifier(*(self.given[name] for name in names))
+            except OsmGitopsError:  # its address is what is wrong
+                raise failure from None
+            console.problems(hook.could_not_start(failure.problems, self.known), label="Warning")
+            self.known = frozenset(each.code.value for each in failure.problems)
+            raise
+        self.known = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +176,14 @@ def _configured(
     opening: Callable[[], Any],
     command: Callable[..., CommandResult],
     given: Mapping[str, Any],
+    starts: _Starts,
     *,
     refreshes: bool,
 ) -> Iterator[_Configuration]:
     """Read the configuration anew, with connections of its own: kubeconfigs may have changed. Raises OsmGitopsError."""
     from osm_gitops.cli.clusters import clusters_of, live_clusters_of  # noqa: PLC0415 - slow
 
-    with opening() as ready:
+    with starts.notified(), opening() as ready:
         allow_empty = given.get("allow_empty", True)
         with closing(Connections(dict(os.environ))) as connections:
             request = replace(ready, connections=connections, writes=True, allow_empty=allow_empty)

@@ -283,7 +283,7 @@ def record(
     # Problems of the run itself are not repeated as warnings.
     known = {problem.what for problem in ended.problems}
     warnings = tuple(problem for problem in recorded.warnings if problem.what not in known)
-    return Measured(replace(recorded.ran, requests=_requests(live)), last_good, recorded.known), warnings
+    return Measured(replace(recorded.ran, requests=_requests(live)), last_good, recorded.known, recorded=True), warnings
 
 
 def _requests(live: Clusters) -> int:

@@ -30,7 +30,7 @@ class MetricSinks:
         problems: list[Problem] = []
         if self.file is not None and runs:
             try:
-                _write(self.file, self._exposition(self.file, runs))
+                write_metrics(self.file, self._exposition(self.file, runs))
             except OsmGitopsError as failure:
                 problems += failure.problems
         for run in runs if self.gateway is not None else ():
@@ -55,7 +55,8 @@ class MetricSinks:
         self.gateway.push(exposition([run]), group, self.environment, whole=run.last_good is not None)
 
 
-def _write(path: Path, text: str) -> None:
+def write_metrics(path: Path, text: str) -> None:
+    """Replace the file in one move. Raises TargetError."""
     temporary = stage_file(path, text.encode(), None)
     try:
         place_file(temporary, path)

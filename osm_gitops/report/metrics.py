@@ -18,6 +18,7 @@ from osm_gitops.model.plan import Action
 from osm_gitops.model.record import FinishedRun
 
 JOB: Final = "osm-gitops"
+_NOT_STARTED: Final = "# osm-gitops could not start: "
 _LAST_GOOD: Final = "osm_gitops_last_good_run_timestamp_seconds"
 
 METRICS: Final[Mapping[str, str]] = {
@@ -39,11 +40,12 @@ METRICS: Final[Mapping[str, str]] = {
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A run, and when the last good one ended, if that is known. ``known`` are the errors that the record of the run
-    before has, as it shows them."""
+    before has, as it shows them; ``recorded``: runs leave a record there."""
 
     ran: FinishedRun
     last_good: datetime | None = None
     known: frozenset[str] = frozenset()
+    recorded: bool = False
 
 
 def exposition(runs: Iterable[Measured], earlier: str = "", others: Iterable[str] = ()) -> str:
@@ -76,6 +78,18 @@ def known_codes(text: str) -> Mapping[str, frozenset[str]]:
     for cluster, code in re.findall(r'^osm_gitops_errors{cluster="([^"\\]*)",code="(OG\d+)"}', text, re.MULTILINE):
         found.setdefault(cluster, set()).add(code)
     return {cluster: frozenset(codes) for cluster, codes in found.items()}
+
+
+def not_started_codes(text: str) -> frozenset[str]:
+    """The codes of errors with which runs could not start since the last metrics were written."""
+    found = re.search(rf"^{_NOT_STARTED}(.*)$", text, re.MULTILINE)
+    return frozenset(found[1].split()) if found else frozenset()
+
+
+def with_not_started(text: str, codes: Iterable[str]) -> str:
+    """Earlier metrics with a comment that a run could not start. The metrics stay: those of the last run."""
+    kept = "".join(f"{line}\n" for line in text.splitlines() if not line.startswith(_NOT_STARTED))
+    return f"{kept}{_NOT_STARTED}{' '.join(sorted(codes))}\n"
 
 
 def _samples(run: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:

@@ -25,7 +25,8 @@ _FOR_SLACK: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One line. ``kind`` is run, failure or recovery; ``code`` is that of a failure's problem."""
+    """One line. ``cluster`` is empty for a run that could not start. ``kind`` is run, failure or recovery; ``code`` is
+    that of a failure's problem."""
 
     cluster: str
     kind: str
@@ -47,6 +48,20 @@ def notices(runs: Iterable[Measured], known: Mapping[str, frozenset[str]]) -> It
             yield Notice(ran.cluster, "run", f"{ran.cluster}: {state}: {counts}")
         for each in new:
             yield Notice(ran.cluster, "failure", _short(visible(f"{ran.cluster}: {each}")), each.code.value)
+
+
+def not_started(problems: Iterable[Problem], known: frozenset[str]) -> tuple[Notice, ...]:
+    """The lines of a run that could not start; none if all codes of its errors are ``known``."""
+    found = tuple(dict.fromkeys(map(Masker().problem, problems)))
+    new = [each for each in found if each.code.value not in known]
+    if not new:
+        return ()
+    counts = f"{many(len(found), 'error')}, {len(new)} of them new"
+    lines = (Notice("", "failure", _short(visible(str(each))), each.code.value) for each in new)
+    return Notice("", "run", f"the run was not carried out: {counts}"), *lines
+
+
+STARTED: Final = Notice("", "recovery", "runs are carried out again")
 
 
 def _errors(run: Measured) -> Iterator[Problem]:
@@ -73,7 +88,8 @@ def json_payload(lines: Sequence[Notice]) -> bytes:
     """The body for a webhook of any kind: ``text`` has all lines, ``events`` each of them."""
     shown = lines[:_MOST_LINES]
     events: list[dict[str, Any]] = [
-        {"cluster": each.cluster, "kind": each.kind, "code": each.code or None, "text": each.text} for each in shown
+        {"cluster": each.cluster or None, "kind": each.kind, "code": each.code or None, "text": each.text}
+        for each in shown
     ]
     body = {"tool": "osm-gitops", "version": 1, "text": _text(lines), "events": events, "more": len(lines) - len(shown)}
     return json.dumps(body, ensure_ascii=False).encode()

@@ -77,3 +77,32 @@ def test_a_webhook_that_fails_is_a_warning_without_its_address(
     assert ran.code == 1
     assert told(ran.err) == [Expected(Code.INVALID_OPTION, "--notify-url-file")]
     assert "secret-path" not in ran.out + ran.err
+
+
+def test_runs_that_cannot_start_are_told_once_and_when_they_start_again(hook: Inbox) -> None:
+    assert _apply().code == 0
+    good, metrics = Path("osm-gitops.yaml").read_text("utf-8"), Path("../metrics.prom").read_text("utf-8")
+    write_fleet(Path(), "clusters: [{name: prod, form: pools}]\n")
+    for _ in range(2):
+        ran = _apply()
+        assert ran.code == 1
+    (_, failed) = _messages(hook)
+    codes = {code.value for code, _ in told(ran.err)}
+    assert {(each["cluster"], each["kind"]) for each in failed["events"]} == {(None, "run"), (None, "failure")}
+    assert {each["code"] for each in failed["events"]} == {None, *codes}
+    assert "form" in failed["text"]
+    assert Path("../metrics.prom").read_text("utf-8").startswith(metrics)  # those of the last run stay
+    assert _apply("--repo=../none").code == 1  # another error
+    assert len(hook.sent) == 3
+    Path("osm-gitops.yaml").write_text(good, "utf-8")
+    for _ in range(2):
+        assert _apply().code == 0
+    assert [each["text"] for each in _messages(hook)[3:]] == ["runs are carried out again"]
+
+
+def test_a_run_into_git_without_a_memory_says_that_errors_are_told_again(hook: Inbox) -> None:
+    write_tree(Path("pools"), profile(), pool("a"), pool("b", operatingSystem="debian"), *facts())
+    command = ("apply", "--yes", "--dangerously-plaintext-secrets", "--notify-url-file=../url")
+    assert [code for code, _ in told(osm_gitops(*command).err)].count(Code.NOTIFIED_AGAIN) == 1
+    assert Code.NOTIFIED_AGAIN not in {code for code, _ in told(_apply().err)}
+    assert len(hook.sent) == 2
