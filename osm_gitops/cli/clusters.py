@@ -272,8 +272,8 @@ def _from_fleet(request: Request, *, needs_target: bool, waves: RunOptions | Non
         changed = tuple(each for each in promoted if each.name in kept or _moves(each))
     if request.changed_since:
         read = sum(_is_read_from_servers(spec) for spec in changed)
-        unknown = f", {read} of them because git does not know what servers have" if read else ""
-        console.say(f"{len(changed)} of {many(len(specs), 'cluster')} changed since {request.changed_since}{unknown}")
+        uncertain = f", {read} of them because git does not know what servers have" if read else ""
+        console.say(f"{len(changed)} of {many(len(specs), 'cluster')} changed since {request.changed_since}{uncertain}")
     specs = changed
     lacking = [spec.name for spec in specs if spec.target is None and not spec.problems]
     if needs_target and lacking:
