@@ -434,16 +434,30 @@ def test_annotations_of_github_are_escaped(mistaken: Path) -> None:
 
 
 def test_findings_in_built_in_profiles_are_not_placed_in_files_of_the_repository(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", pool())
+    values = (
+        "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\nprofiles: [osp-amzn2]\nvalues: {packages: {extra: 5}}\n"
+    )
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/overlay.yaml").write_text(values, "utf-8")
+    wanted = ("validate", str(tmp_path / "tree"), "--overlay", str(tmp_path / "site"), "--severity", "error")
+    place = "builtin:parts/packages-yum.sh@v2.1.0"
+    assert f"\n{place}:" in "\n" + osm_gitops(*wanted).out
+    found = next(
+        each for each in json.loads(osm_gitops(*wanted, "-o", "json").out)["findings"] if each.get("file") == place
+    )
+    results = json.loads(osm_gitops(*wanted, "-o", "sarif").out)["runs"][0]["results"]
+    uris = {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in results}
+    assert "builtin%3Aparts/packages-yum.sh%40v2.1.0" in uris  # a colon would make it a URI of another scheme
+    lines = osm_gitops(*wanted, "-o", "github").out.splitlines()
+    assert any(line.startswith(f"::error title={found['id']}::{place}:{found['line']}: ") for line in lines)
+
+
+def test_a_pool_that_its_profile_refuses_is_told_at_the_pool_with_the_reason(tmp_path: Path) -> None:
     write_tree(tmp_path, pool(profile="osp-amzn2", kubelet="1.37.0", cloudProvider="aws", operatingSystem="amzn2"))
-    place = "builtin:osp-amzn2@v2.1.0:"
-    assert f"\n{place}" in "\n" + osm_gitops("validate", ".").out
     (found,) = json.loads(osm_gitops("validate", ".", "--severity", "error", "-o", "json").out)["findings"]
-    assert f"{found['file']}:" == place
-    (result,) = json.loads(osm_gitops("validate", ".", "--severity", "error", "-o", "sarif").out)["runs"][0]["results"]
-    artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
-    assert artifact == {"uri": "builtin%3Aosp-amzn2%40v2.1.0"}  # a colon would make it a URI of another scheme
-    (line,) = osm_gitops("validate", ".", "--severity", "error", "-o", "github").out.splitlines()
-    assert line.startswith(f"::error title={found['id']}::{place}{found['line']}: ")
+    assert (found["id"], found["file"]) == ("pool-refused", "MachineDeployment-workers.yaml")
+    assert "builtin:osp-amzn2@v2.1.0:" in found["message"]
 
 
 def test_no_secret_is_in_any_form_of_output(tmp_path: Path) -> None:

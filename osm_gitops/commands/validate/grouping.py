@@ -68,10 +68,15 @@ def _is_broken_syntax(finding: Finding) -> bool:
     return finding.id.endswith("-syntax") or finding.id in ("kubelet-type", "kubelet-value")
 
 
+_SUMMARIES: Final = (
+    "has a bad unit file setting",
+    "Unit configuration has fatal error, unit will not be started",
+    "Timer unit lacks value setting. Refusing",
+)
+
+
 def _is_summary_of_systemd(finding: Finding) -> bool:
-    return finding.rule == VERIFY and finding.message.endswith(
-        ("has a bad unit file setting", "Unit configuration has fatal error, unit will not be started")
-    )
+    return finding.rule == VERIFY and finding.message.endswith(_SUMMARIES)
 
 
 def _is_of_unit(finding: Finding) -> bool:
@@ -82,7 +87,7 @@ def _lacks_section(finding: Finding) -> bool:
     return finding.rule == EXEC_START and "without a [Service] section" in finding.message
 
 
-_BROKEN_SCRIPT: Final = (1046, 1049, 1050, 1054, 1057, 1058, 1061, 1062, 1064, 1070, 1088, 1089)
+_BROKEN_SCRIPT: Final = (1039, 1046, 1049, 1050, 1054, 1057, 1058, 1061, 1062, 1064, 1070, 1088, 1089)
 # The order counts: what follows from another finding is not a cause.
 _CONSEQUENCES: Final = (
     _Consequence(
@@ -100,11 +105,14 @@ _CONSEQUENCES: Final = (
     ),
     # shellcheck tells the beginning and the end of what it cannot parse, and once more that it cannot.
     _Consequence(_shellcheck(1046), _shellcheck(1047), _file, always=True),
+    _Consequence(_shellcheck(1049), _shellcheck(1050), _file, always=True),
     _Consequence(_shellcheck(1057), _shellcheck(1058), _file, always=True),
     _Consequence(_shellcheck(1061), _shellcheck(1062), _file, always=True),
     _Consequence(_shellcheck(*_BROKEN_SCRIPT), _shellcheck(1073, 1072), _file, always=True),
     _Consequence(_shellcheck(1073), _shellcheck(1072), _file, always=True),
     _Consequence(_shellcheck(*_BROKEN_SCRIPT, 1072, 1073), _any_of(BASH.id), _file, always=True),
+    # Where rm gets an empty variable, it gets one without quotes, too.
+    _Consequence(_shellcheck(2115), _shellcheck(2086), _place, always=True),
     _Consequence(_is_of_unit, _is_summary_of_systemd, _file, always=True),
     _Consequence(_any_of(UNKNOWN_SECTION.id), _lacks_section, _file),
 )

@@ -114,8 +114,9 @@ class Validation:
             except InputError:  # because of what is left out
                 return
         for finding in template_findings(renderers.engine, checked.profile):
-            # What uses a template may be what is left out.
-            if not (checked.unknown and finding.rule is rules.UNUSED_TEMPLATE):
+            # What uses a template may be what is left out, or what an overlay replaces.
+            is_partial = checked.unknown or profile.overlaid
+            if not (is_partial and finding.rule is rules.UNUSED_TEMPLATE and _is_of_base(finding, profile)):
                 part.add(finding)
         self.matrix(part, checked, matrix(profile, compiled.reads()))
 
@@ -223,8 +224,10 @@ class Validation:
             _check_pool(part, pool, label, cluster, PartialProfile(pool.profile, self.renderers[number]))
         except InputError as failure:
             for problem in self.counterfactuals[number].problems(machine, failure.problems):
-                rule = rules.POOL_REFUSED if problem.code is Code.TEMPLATE_REFUSES_POOL else rules.POOL
                 placed = problem if pool is None else _in(pool.profile, problem)
+                rule = rules.POOL
+                if pool is not None and problem.code is Code.TEMPLATE_REFUSES_POOL:
+                    rule, placed = rules.POOL_REFUSED, _refusal(pool, placed)
                 part.add(problem_finding(rule, placed, about=str(machine.ref)), label)
 
     # results
@@ -275,6 +278,8 @@ class Validation:
         """Whether the message may be shown: not if only real pools have it and its text was made from secrets."""
         if not finding.seen_in or any(label not in self.real for label in finding.seen_in):
             return True
+        if finding.rule.id in _OF_POOLS:  # already checked for secrets when it was found
+            return True
         counterfactuals, machine = self.real[finding.seen_in[0]]
         secret = counterfactuals.secret_texts(machine)
         if not secret:
@@ -282,8 +287,7 @@ class Validation:
         _, of_file, path = finding.about.partition(", ")
         if of_file:
             return path != USER_DATA and not any(secret.touches(f"{half} {path}") for half in HALVES)
-        is_of_pool = finding.rule in cloud_config.SIZE_RULES or finding.rule.id in _OF_POOLS
-        return is_of_pool or _is_alike(finding, counterfactuals, machine)
+        return finding.rule in cloud_config.SIZE_RULES or _is_alike(finding, counterfactuals, machine)
 
 
 def _check_pool(
@@ -306,6 +310,11 @@ def _check_pool(
         placed = warning.at(where=where, about=profile_name(pool.profile))
         part.add(problem_finding(rules.USER_DATA, placed), label)
     return document
+
+
+def _is_of_base(finding: Finding, profile: OperatingSystemProfile) -> bool:
+    """Whether a finding is not in an overlay, but in the profile that it changes."""
+    return finding.where.startswith(("builtin:", f"{profile.manifest.origin.path}:"))
 
 
 def _lacks_profile(part: _Part, machine: MachineDeployment, scope: Scope) -> bool:
@@ -338,7 +347,14 @@ def _in(profile: OperatingSystemProfile, problem: Problem) -> Problem:
     return replace(problem, where=profile.manifest.line_of(problem.field), about=profile_name(profile))
 
 
-# Findings on a pool itself, already checked for secrets when they were found.
+def _refusal(pool: ResolvedPool, problem: Problem) -> Problem:
+    """A refusal by the profile, placed at the pool: that is what has to change."""
+    machine = pool.machine
+    what = f"{profile_name(pool.profile)} refuses it ({problem.where}): {problem.what}"
+    return replace(problem, what=what, where=str(machine.manifest.origin), about=str(machine.ref))
+
+
+# Findings on a pool itself.
 _OF_POOLS: Final = frozenset(rule.id for rule in (rules.POOL, rules.POOL_REFUSED, rules.POOL_WARNING))
 _REFUSED: Final = b"\0"
 _SCHEMAS: Final = {PROFILE: rules.PROFILE_SCHEMA, MACHINE: rules.POOL_SCHEMA}

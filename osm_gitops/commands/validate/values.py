@@ -81,6 +81,15 @@ def _placed(setting: GivenSetting, remark: Remark) -> Finding:
     return Finding(remark.rule, remark.message, where, about, key, remark.fix)
 
 
+# Options that are refused because of each other.
+_PAIRS: Final = (
+    ("ImageGCLowThresholdPercent", "ImageGCHighThresholdPercent"),
+    ("ImageGCHighThresholdPercent", "ImageGCLowThresholdPercent"),
+    ("ImageMinimumGCAge", "ImageMaximumGCAge"),
+    ("ImageMaximumGCAge", "ImageMinimumGCAge"),
+)
+
+
 def without_bad_values(
     machine: MachineDeployment, gates: Mapping[str, bool], sealed: Collection[str]
 ) -> tuple[MachineDeployment, tuple[Finding, ...]]:
@@ -94,6 +103,7 @@ def without_bad_values(
         return machine, findings
     annotations, spec = machine.annotations, machine.provider_spec
     if annotations is not None:
+        fields |= {field.replace(one, other) for one, other in _PAIRS for field in fields if field.endswith(f"/{one}")}
         annotations = {key: text for key, text in annotations.items() if f"metadata.annotations.{key}" not in fields}
     if isinstance(spec, Mapping):
         spec = {key: _without(key, value, fields) for key, value in spec.items()}

@@ -8,9 +8,10 @@ from typing import Final
 
 from osm_gitops.lint.rules.boot_file import Remark, words
 from osm_gitops.lint.rules.boot_model import Boot, Spotted, at_file, parsed_unit
-from osm_gitops.lint.rules.misspelled import misspelled
 from osm_gitops.lint.rules.packages import installed_packages, installs_something_unknown
 from osm_gitops.lint.rules.programs import runs_installers
+from osm_gitops.lint.rules.slips import misspelled
+from osm_gitops.lint.rules.systemd import TRUE_WORDS
 from osm_gitops.lint.tables import read_table
 from osm_gitops.model.finding import Rule, Severity
 from osm_gitops.shell.state import is_known
@@ -53,6 +54,4 @@ def check_accounts(boot: Boot) -> Iterator[Spotted]:
 
 
 def _is_dynamic(text: str) -> bool:
-    return any(
-        entry.key == "DynamicUser" and entry.value in {"yes", "true", "on", "1"} for entry in parsed_unit(text).entries
-    )
+    return any(entry.key == "DynamicUser" and entry.value.lower() in TRUE_WORDS for entry in parsed_unit(text).entries)

@@ -9,9 +9,10 @@ from typing import Final
 
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Remark, words
 from osm_gitops.lint.rules.boot_model import Boot, Spotted, at_command, at_file
-from osm_gitops.lint.rules.boot_units import systemctl
+from osm_gitops.lint.rules.boot_units import reboots, systemctl
 from osm_gitops.lint.rules.made_paths import made_paths
 from osm_gitops.lint.rules.paths import DROP_IN_NAME
+from osm_gitops.lint.rules.slips import misspelled
 from osm_gitops.lint.rules.systemd import UNIT_SUFFIXES, unit_name_remark
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.shell.simple_commands import SimpleCommand, simple_commands
@@ -130,7 +131,30 @@ def _name_remark(path: str) -> Remark | None:
     return _listed_remark(path)
 
 
+_FLAT: Final = words("sysctl.d modules-load.d modprobe.d tmpfiles.d sysusers.d sudoers.d yum.repos.d netplan profile.d")
+_OF_ETC: Final = _FLAT | words("containerd kubernetes systemd security NetworkManager")  # short names are too alike
+_UNITS_ELSEWHERE: Final = re.compile(r"(?:/usr)?(?:/lib|/etc)/systemd/[^/]+\.(?:service|socket|timer|target|mount)")
+
+
+def _place_remark(path: str) -> Remark | None:
+    """A remark on a folder that no program looks into."""
+    parts = path.split("/")
+    if parts[1:2] == ["etc"] and len(parts) > 3:
+        if near := misspelled(parts[2], _OF_ETC):
+            message = f"nothing reads the folder /etc/{parts[2]}"
+            return Remark(IGNORED_NAME, message, 0, f"Write /etc/{near}")
+        if parts[2] in _FLAT and len(parts) > 4:
+            message = f"nothing reads {path}: folders in /etc/{parts[2]} are ignored"
+            return Remark(IGNORED_NAME, message, 0, f"Write /etc/{parts[2]}/{parts[-1]}")
+    if _UNITS_ELSEWHERE.fullmatch(path):
+        message = f"systemd does not look for units in {path.rpartition('/')[0]}"
+        return Remark(IGNORED_NAME, message, 0, f"Write /etc/systemd/system/{parts[-1]}")
+    return None
+
+
 def _listed_remark(path: str) -> Remark | None:
+    if remark := _place_remark(path):
+        return remark
     for pattern, names, what in _NAMES:
         match = pattern.fullmatch(path)
         if match is not None:
@@ -197,7 +221,7 @@ def _other_folder(os: str, path: str) -> str:
 def check_applied(boot: Boot) -> Iterator[Spotted]:
     """Files that cloud-init writes come after systemd has read them; Ignition's come before. Flatcar with cloud-init is
     left out: OSM's own profile for it leaves the settings to the next boot."""
-    if boot.os == "flatcar" or not boot.complete or _reboots(boot):
+    if boot.os == "flatcar" or not boot.complete or reboots(boot):
         return
     modules = [file for file in boot.files if re.fullmatch(r"/etc/modules-load\.d/.+\.conf", file.path)]
     loaded = {word for _, command in boot.named("modprobe") for word in command.words[1:]}
@@ -221,16 +245,6 @@ def _lines(file: BootFile) -> list[str]:
 def _restarted(boot: Boot) -> set[str]:
     calls = (systemctl(command) for _, command in boot.named("systemctl", "service"))
     return {unit for call in calls if call is not None and call.verb in {"start", "restart"} for unit in call.units}
-
-
-def _reboots(boot: Boot) -> bool:
-    calls = [command for _, command in boot.named("reboot", "shutdown", "systemctl") if not command.tests]
-    return any(
-        command.name == "reboot"
-        or (command.name == "shutdown" and "-r" in command.words)
-        or "reboot" in command.words[1:2]
-        for command in calls
-    )
 
 
 def _is_loaded(boot: Boot, file: BootFile) -> bool:

@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
-from osm_gitops.lint.rules import accounts, applied, boot_units, fetching, misspelled, packages, programs, unit_order
+from osm_gitops.lint.rules import (
+    accounts,
+    applied,
+    boot_units,
+    command_words,
+    fetching,
+    misspelled,
+    packages,
+    programs,
+    unit_order,
+    written_texts,
+)
 from osm_gitops.lint.rules.boot_file import BootDocument
 from osm_gitops.lint.rules.boot_model import Boot, Spotted, boot_of, spotted_findings
 from osm_gitops.model.finding import Finding, Rule
@@ -39,11 +50,14 @@ _CHECKS: Final[tuple[Callable[[Boot], Iterable[Spotted]], ...]] = (
     applied.check_folders,
     applied.check_applied,
     applied.check_bridge_settings,
+    written_texts.check_written,
+    command_words.check_words,
 )
 RULES: Final[tuple[Rule, ...]] = (
     *programs.RULES,
     *misspelled.RULES,
     *accounts.RULES,
+    *command_words.RULES,
     *packages.RULES,
     *boot_units.RULES,
     *unit_order.RULES,

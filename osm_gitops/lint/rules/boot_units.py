@@ -13,7 +13,7 @@ from osm_gitops.lint.rules.boot_model import Boot, Run, Spotted, at_command, at_
 from osm_gitops.lint.rules.packages import installed_packages, installs_something_unknown
 from osm_gitops.lint.rules.paths import UNIT_NOT_ENABLED
 from osm_gitops.lint.rules.programs import runs_installers
-from osm_gitops.lint.rules.systemd import UNIT_SUFFIXES
+from osm_gitops.lint.rules.systemd import TRUE_WORDS, UNIT_SUFFIXES
 from osm_gitops.lint.tables import read_table
 from osm_gitops.model.finding import Rule, Severity
 from osm_gitops.shell.simple_commands import SimpleCommand, simple_commands
@@ -202,7 +202,7 @@ def check_triggers(boot: Boot) -> Iterator[Spotted]:
         given = next(
             (entry.value for entry in entries if entry.key in {"Unit", "Service"} and entry.section != "Unit"), ""
         )
-        accepts = any(entry.key == "Accept" and entry.value in {"yes", "true", "on", "1"} for entry in entries)
+        accepts = any(entry.key == "Accept" and entry.value.lower() in TRUE_WORDS for entry in entries)
         service = given or (f"{stem}@.service" if accepts else f"{stem}.service")
         if "%" not in service and not units.has(service) and (units.certain or closest_match(service, units.own)):
             message = f"{name} starts {service}, which neither the profile nor {boot.os} has"
@@ -223,7 +223,7 @@ class _Reached:
     _called: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.reboots = any(_reboots(run.text) for run in self.boot.runs)
+        self.reboots = reboots(self.boot)
         for run in self.boot.scripts:
             self._scripts.setdefault(run.path, []).append(run)
         for run in self.boot.unit_commands:
@@ -267,16 +267,13 @@ def _roots(boot: Boot, half: Half) -> Iterator[Run | str]:
     yield from (unit.name for unit in boot.units if unit.half == half and unit.enable)
 
 
-@lru_cache(maxsize=512)
-def _reboots(text: str) -> bool:
+_REBOOTING: Final = {"reboot": words("reboot"), "shutdown": words("-r"), "systemctl": words("reboot kexec")}
+
+
+def reboots(boot: Boot) -> bool:
     """Whether a script reboots the node in any case."""
-    by_name = simple_commands(text).by_name
-    names = [("reboot", {"reboot"}), ("shutdown", {"-r"}), ("systemctl", {"reboot", "kexec"})]
-    return any(
-        not command.tests and not wanted.isdisjoint(command.words)
-        for name, wanted in names
-        for command in by_name.get(name, ())
-    )
+    calls = boot.named(*_REBOOTING)
+    return any(not each.tests and not _REBOOTING[each.name].isdisjoint(each.words) for _, each in calls)
 
 
 @lru_cache(maxsize=512)

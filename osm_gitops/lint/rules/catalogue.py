@@ -39,6 +39,7 @@ DOCUMENT_CHECKS: Final[tuple[DocumentCheck, ...]] = (
     paths.check_paths,
     boot_checks.check_boot,
     secrets.check_secret_values,
+    secrets.check_written_secrets,
     containerd.check_installed_containerd,
     containerd.check_containerd_files,
     kubelet.check_kubelet,

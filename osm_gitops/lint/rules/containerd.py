@@ -18,6 +18,7 @@ from osm_gitops.lint.rules.boot_file import (
     to_finding,
     words,
 )
+from osm_gitops.lint.rules.slips import misspelled
 from osm_gitops.lint.tables import read_table
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.model.objects import value_at
@@ -169,6 +170,15 @@ def toml_remark(message: str, text: str) -> Remark:
     return Remark(SYNTAX, f"this is not TOML: {what[:1].lower()}{what[1:]}", max(line, 1), "Correct the line")
 
 
+_CRI: Final = ("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.")
+_OLD_CRI: Final = "io.containerd.grpc.v1.cri"
+_REGISTRIES: Final = ((_OLD_CRI, "registry"), ("io.containerd.cri.v1.images", "registry"))
+_IMAGES: Final = ((_OLD_CRI, "containerd"), ("io.containerd.cri.v1.images",))
+_CNI: Final = ((_OLD_CRI, "cni"), ("io.containerd.cri.v1.runtime", "cni"))
+_SNAPSHOTTERS: Final = words("overlayfs native btrfs zfs devmapper blockfile stargz nydus fuse-overlayfs erofs soci")
+_NUMBERS: Final = ("max_concurrent_downloads", "stats_collect_period", "max_container_log_line_size")
+
+
 class _Config:
     def __init__(self, text: str, document: Mapping[str, Any]) -> None:
         self.text = text
@@ -193,7 +203,9 @@ class _Config:
         if not isinstance(plugins, Mapping):
             yield self.remark(VALUE, "plugins is not a table", "Correct it", "plugins")
             return
+        yield from self.disabled_remarks()
         yield from self.plugin_remarks(plugins)
+        yield from self.registry_remarks(plugins)
         yield from self.runtime_remarks(plugins)
 
     def keys(
@@ -224,6 +236,40 @@ class _Config:
             table = value_at(plugins, path)
             if isinstance(table, Mapping):
                 yield from self.keys(table, keys, f"in plugin {'.'.join(path)}", path)
+
+    def disabled_remarks(self) -> Iterator[Remark]:
+        disabled = self.document.get("disabled_plugins")
+        for name in disabled if isinstance(disabled, list) else ():
+            if isinstance(name, str) and (name == "cri" or name.startswith(_CRI)):
+                message = f"disabled_plugins has {name}, without which the kubelet starts no pod"
+                yield self.remark(VALUE, message, "Remove it", "disabled_plugins")
+
+    def registry_remarks(self, plugins: Mapping[str, Any]) -> Iterator[Remark]:
+        for path in _REGISTRIES:
+            registry = value_at(plugins, path)
+            if isinstance(registry, Mapping) and registry.get("config_path"):
+                for name in ("mirrors", "configs"):
+                    given = registry.get(name)
+                    has = name == "mirrors" or any("tls" in each for each in _tables(given))
+                    if given and has:
+                        message = (
+                            f"registry.{name} cannot be beside config_path: containerd starts without its CRI plugin"
+                        )
+                        fix = "Write /etc/containerd/certs.d/HOST/hosts.toml instead"
+                        yield self.remark(VALUE, message, fix, f"registry.{name}")
+        images = next((found for path in _IMAGES if isinstance(found := value_at(plugins, path), Mapping)), {})
+        snapshotter = images.get("snapshotter")
+        near = misspelled(snapshotter, _SNAPSHOTTERS) if isinstance(snapshotter, str) else ""
+        if near:
+            yield self.remark(VALUE, f"{snapshotter} is not a snapshotter", f"Write {near}", "snapshotter")
+        for name in _NUMBERS:
+            if not isinstance(images.get(name, 0), int):
+                yield self.remark(VALUE, f"{name} must be a number", "Write it without quotes", name)
+        cni = next((found for path in _CNI if isinstance(found := value_at(plugins, path), Mapping)), {})
+        for name in ("bin_dir", "conf_dir"):
+            folder = cni.get(name)
+            if isinstance(folder, str) and folder and not folder.startswith("/"):
+                yield self.remark(VALUE, f"{name} of cni is not an absolute path", "Start it with a slash", name)
 
     def runtime_remarks(self, plugins: Mapping[str, Any]) -> Iterator[Remark]:
         path = _RUNTIMES[self.version]
@@ -266,6 +312,10 @@ class _Config:
                 )
             elif type(value) is not wanted[0]:
                 yield self.remark(RUNC_OPTION, f"{option} must be {wanted[1]}", "Correct it", at, option)
+
+
+def _tables(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value.values() if isinstance(each, Mapping)] if isinstance(value, Mapping) else []
 
 
 class _Hosts:

@@ -93,7 +93,7 @@ def _remarks(entry: Entry) -> Iterator[Remark]:
         fault = "a semicolon at the end of a word"
     elif any(_SUBSTITUTION.search(word.text) for number, word in enumerate(command) if number != script):
         fault = "a substitution such as $(…) or ${NAME:-…}"
-    elif any(word.bare and word.text.startswith("~/") for word in command):
+    elif any(word.bare and word.text.startswith("~/") for word in command[1:]):
         fault = "~/"
     elif program.rpartition("/")[2] in _OF_PATHS and any(
         word.bare and re.search(r"/\S*[*?]", word.text) for word in command

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from osm_gitops.bounded.json_values import line_of_fault
 from osm_gitops.errors import InputError
 from osm_gitops.lint.rules.boot_file import BootFile, Remark, line_of, suggested_fix, words
+from osm_gitops.lint.rules.slips import misspelled
 from osm_gitops.lint.rules.systemd import is_unit_file
 from osm_gitops.model.finding import Rule, Severity
 from osm_gitops.render.data import ROOT_TYPES
@@ -155,22 +156,43 @@ FILE_CHECKS: Final = (check_path, check_permissions, check_secrets, check_left_o
 
 SYSCTL: Final = Rule("sysctl-syntax", Severity.ERROR, "sysctl cannot parse a line")
 MODULES: Final = Rule("modules-load-syntax", Severity.ERROR, "a line does not name a kernel module")
+MODPROBE: Final = Rule("modprobe-syntax", Severity.ERROR, "modprobe cannot parse a line")
 APT_SOURCE: Final = Rule("apt-source-syntax", Severity.ERROR, "apt cannot parse a source")
 NETPLAN: Final = Rule("netplan", Severity.ERROR, "netplan cannot use a file")
 CRICTL: Final = Rule("crictl-config", Severity.ERROR, "crictl does not know a key of its configuration")
 YAML: Final = Rule("yaml-syntax", Severity.ERROR, "a YAML file is not valid YAML")
 JSON: Final = Rule("json-syntax", Severity.ERROR, "a JSON file is not valid JSON")
 ENVIRONMENT: Final = Rule("environment-syntax", Severity.ERROR, "a line of an environment file is not an assignment")
-FORMAT_RULES: Final = (SYSCTL, MODULES, APT_SOURCE, NETPLAN, CRICTL, YAML, JSON, ENVIRONMENT)
+FORMAT_RULES: Final = (SYSCTL, MODULES, MODPROBE, APT_SOURCE, NETPLAN, CRICTL, YAML, JSON, ENVIRONMENT)
 
 _SYSCTL_LINE: Final = re.compile(r"-?[\w./*-]+[ \t]*=[ \t]*\S.*|-[\w./*-]+")
+_SYSCTL_NUMBERS: Final = re.compile(
+    r"net\.bridge\.bridge-nf-call-\w+|net\.ipv[46]\.(?:ip_forward|conf\.[^.]+\.(?!stable_secret)\w+|neigh\.[^.]+\.\w+)"
+    r"|net\.netfilter\.nf_conntrack_(?:max|buckets)|net\.core\.(?:somaxconn|netdev_max_backlog|[rw]mem_(?:max|default))"
+    r"|vm\.(?:max_map_count|swappiness|overcommit_memory|panic_on_oom|min_free_kbytes|dirty_\w+)"
+    r"|fs\.(?:file-max|nr_open|aio-max-nr|inotify\.\w+)|kernel\.(?:panic|panic_on_oops|pid_max|threads-max|keys\.\w+)"
+)
 _MODULE: Final = re.compile(r"[\w-]+")
+_APT_SETTING: Final = re.compile(r"([A-Za-z-]+)::([^{}]*)$")
+_APT_SCOPES: Final = words("acquire apt dpkg dir unattended-upgrade binary")
+_MODPROBE_LINE: Final = re.compile(r"(?:alias|blacklist|install|options|remove|softdep|weakdep)[ \t]+[^ \t].*|.*\\")
 _APT_LINE: Final = re.compile(r"deb(?:-src)?[ \t]+(?:\[[^\]]*\][ \t]+)?\S+:\S*[ \t]+\S+(?:[ \t]+\S+)*")
 _VARIABLE: Final = re.compile(r"(?:export[ \t]+)?[A-Za-z_]\w*=.*")
 _DEB822: Final = words("Types URIs Suites Components")
 _NETPLAN: Final = words(
     "version renderer ethernets wifis bonds bridges vlans tunnels vrfs modems nm-devices dummy-devices "
     "virtual-ethernets openvswitch"
+)
+_ETHERNET: Final = words(
+    """
+    match set-name wakeonlan emit-lldp renderer dhcp4 dhcp6 dhcp4-overrides dhcp6-overrides dhcp-identifier ipv6-mtu
+    ipv6-privacy link-local ignore-carrier critical accept-ra ra-overrides addresses ipv6-address-generation
+    ipv6-address-token gateway4 gateway6 nameservers macaddress mtu optional optional-addresses activation-mode routes
+    routing-policy neigh-suppress openvswitch networkmanager auth virtual-function-count link embedded-switch-mode
+    delay-virtual-functions-rebind infiniband-mode receive-checksum-offload transmit-checksum-offload
+    tcp-segmentation-offload tcp6-segmentation-offload generic-segmentation-offload generic-receive-offload
+    large-receive-offload
+    """
 )
 _CRICTL: Final = words(
     "runtime-endpoint image-endpoint timeout debug pull-image-on-create disable-pull-on-run "
@@ -184,6 +206,11 @@ def check_node_file(file: BootFile) -> Iterator[Remark]:
         if pattern.fullmatch(file.path):
             yield from check(file.text)
             return
+
+
+def is_made_of_lines(path: str) -> bool:
+    """Whether each line of a file at this path counts on its own."""
+    return _LINE_BY_LINE.fullmatch(path) is not None
 
 
 def _lines(text: str, comments: str) -> Iterator[tuple[int, str]]:
@@ -204,6 +231,17 @@ def _each_line(
     return check
 
 
+def _sysctl(text: str) -> Iterator[Remark]:
+    for number, line in _lines(text, "#;"):
+        key, _, value = line.lstrip("-").partition("=")
+        name = key.strip().replace("/", ".")
+        if not _SYSCTL_LINE.fullmatch(line):
+            message = "the line is not an assignment such as net.ipv4.ip_forward = 1"
+            yield Remark(SYSCTL, message, number, "Correct or remove the line")
+        elif _SYSCTL_NUMBERS.fullmatch(name) and re.match(r"[A-Za-z]|[0-9]+[^\s0-9]", value.strip()):
+            yield Remark(SYSCTL, f"the value of {name} is not a number", number, "Write it in digits alone")
+
+
 def _apt_sources(text: str) -> Iterator[Remark]:
     """The deb822 form: paragraphs of ``Field: value``."""
     line = 1
@@ -213,6 +251,19 @@ def _apt_sources(text: str) -> Iterator[Remark]:
         if names and lacking - ({"components"} if re.search(r"^Suites:.*/\s*$", paragraph, re.MULTILINE) else set()):
             yield Remark(APT_SOURCE, f"the source has no {', '.join(sorted(lacking))}", line, "Add what is missing")
         line += paragraph.count("\n") + 1
+
+
+def _apt_settings(text: str) -> Iterator[Remark]:
+    for number, line in _lines(text, "#/"):
+        match = _APT_SETTING.match(line)
+        near = misspelled(match[1].lower(), _APT_SCOPES) if match else ""
+        if near:
+            yield Remark(
+                APT_SOURCE, f"apt does not have settings {match[1] if match else ''}", number, f"Write {near}::…"
+            )
+        elif match and match[2].count('"') == 2 and match[2].rstrip().endswith('"'):
+            message = "the setting of apt does not end with a semicolon"
+            yield Remark(APT_SOURCE, message, number, "End the line with ;")
 
 
 def _yaml(text: str) -> Iterator[Remark]:
@@ -244,6 +295,7 @@ def _netplan(text: str) -> Iterator[Remark]:
         yield Remark(
             NETPLAN, "the version of network is not 2", documents[0].lines.get("network", 1), "Write version: 2"
         )
+    yield from _ethernets(network, documents[0].lines)
     for name in network:
         if name not in _NETPLAN:
             line = documents[0].lines.get(f"network.{name}", 1)
@@ -253,6 +305,23 @@ def _netplan(text: str) -> Iterator[Remark]:
                 line,
                 suggested_fix(name, _NETPLAN, "Remove it"),
             )
+
+
+def _ethernets(network: Mapping[str, Any], lines: Mapping[str, int]) -> Iterator[Remark]:
+    ethernets = network.get("ethernets")
+    for device, settings in ethernets.items() if isinstance(ethernets, Mapping) else ():
+        at = f"network.ethernets.{device}"
+        for name in settings if isinstance(settings, Mapping) else ():
+            if name not in _ETHERNET:
+                fix = "Write dhcp4" if name == "dhcp" else suggested_fix(str(name), _ETHERNET, "Remove it")
+                message = f"netplan does not know the key {name} of {device}"
+                yield Remark(NETPLAN, message, lines.get(f"{at}.{name}", 1), fix)
+        addresses = settings.get("addresses") if isinstance(settings, Mapping) else None
+        for index, address in enumerate(addresses if isinstance(addresses, list) else ()):
+            if isinstance(address, str) and "/" not in address:
+                line = lines.get(f"{at}.addresses[{index}]", lines.get(at, 1))
+                message = f"the address {address} of {device} has no prefix length"
+                yield Remark(NETPLAN, message, line, f"Write {address}/24, or another length")
 
 
 def _crictl(text: str) -> Iterator[Remark]:
@@ -265,16 +334,22 @@ def _crictl(text: str) -> Iterator[Remark]:
                 yield Remark(CRICTL, f"crictl does not know the key {name}", document.lines.get(name, 1), fix)
 
 
+_LINE_BY_LINE: Final = re.compile(
+    r"/etc/(?:sysctl(?:\.d/.+)?\.conf|modules-load\.d/.+\.conf|apt/sources\.list(?:\.d/.+\.list)?|environment)"
+)
 _FORMATS: Final = tuple(
     (re.compile(path), check)
     for path, check in (
-        (
-            r"/etc/sysctl(\.d/.+)?\.conf",
-            _each_line(SYSCTL, _SYSCTL_LINE, "the line is not an assignment such as net.ipv4.ip_forward = 1", "#;"),
-        ),
+        (r"/etc/sysctl(\.d/.+)?\.conf", _sysctl),
         (
             r"/etc/modules-load\.d/.+\.conf",
             _each_line(MODULES, _MODULE, "the line does not name a kernel module", "#;"),
+        ),
+        (
+            r"/etc/modprobe\.d/.+\.conf",
+            _each_line(
+                MODPROBE, _MODPROBE_LINE, "modprobe does not know this line, such as blacklist NAME or options NAME …"
+            ),
         ),
         (
             r"/etc/apt/sources\.list(\.d/.+\.list)?",
@@ -284,6 +359,7 @@ _FORMATS: Final = tuple(
         (r"/etc/netplan/.+\.yaml", _netplan),
         (r"/etc/crictl\.yaml", _crictl),
         (r"/etc/environment", _each_line(ENVIRONMENT, _VARIABLE, "the line is not an assignment such as NAME=value")),
+        (r"/etc/apt/apt\.conf\.d/.+", _apt_settings),
         # Another check covers the kubelet's configuration.
         (r"/etc/kubernetes/manifests/.+\.ya?ml|/etc/cloud/.+\.cfg", _yaml),
         (r"/etc/.+\.json|/etc/cni/net\.d/.+\.conf(list)?", _json),

@@ -86,6 +86,9 @@ class _ValueChecks:
         text = self.value.get(name)
         return (duration(text) if isinstance(text, str) else None) or 0
 
+    def is_duration(self, value: Any) -> bool:
+        return isinstance(value, str) and duration(value) is not None
+
     def eviction(self) -> Iterator[Remark]:
         for name in ("evictionHard", "evictionSoft", "evictionMinimumReclaim"):
             for place, text in self.texts(name):
@@ -131,6 +134,10 @@ class _ValueChecks:
         cpus = self.value.get("reservedSystemCPUs")
         if isinstance(cpus, str) and cpus and not _CPUS.fullmatch(cpus):
             yield self.remark("reservedSystemCPUs", "is not a list of CPUs such as 0-3,7")
+        for place, text in self.texts("allowedUnsafeSysctls"):
+            if not text.replace("/", ".").startswith(_NAMESPACED):
+                known = ", ".join(_NAMESPACED)
+                yield self.remark(place, f"is not a setting that a pod has of its own: these begin with {known}")
 
     def network(self) -> Iterator[Remark]:
         for place, text in self.texts("clusterDNS"):
@@ -174,19 +181,51 @@ class _ValueChecks:
         if self.value.get("serializeImagePulls") is True and self.number("maxParallelImagePulls", 1) > 1:
             fix = "Set serializeImagePulls: false"
             yield self.remark("maxParallelImagePulls", "cannot be more than 1 while images are pulled serially", fix)
-        if self.nanoseconds("shutdownGracePeriodCriticalPods") > self.nanoseconds("shutdownGracePeriod"):
+        whole, critical = self.value.get("shutdownGracePeriod"), self.nanoseconds("shutdownGracePeriodCriticalPods")
+        # What is not a duration has a finding of its own.
+        if critical > self.nanoseconds("shutdownGracePeriod") and (whole is None or self.is_duration(whole)):
             yield self.remark("shutdownGracePeriodCriticalPods", "must not be more than shutdownGracePeriod")
         if (
             self.value.get("serverTLSBootstrap")
             and self.mapping("featureGates").get("RotateKubeletServerCertificate") is False
         ):
             yield self.remark("serverTLSBootstrap", "needs the feature gate RotateKubeletServerCertificate")
+        given = (self.mapping(name).get("cpu") for name in ("kubeReserved", "systemReserved"))
+        is_reserved = bool(self.value.get("reservedSystemCPUs")) or any(map(_is_reserved, given))
+        if self.value.get("cpuManagerPolicy") == "static" and not is_reserved:
+            fix = "Set kubeReserved.cpu, systemReserved.cpu or reservedSystemCPUs"
+            yield self.remark("cpuManagerPolicy", "is static, which needs CPUs that are reserved for the system", fix)
+        enforced = self.value.get("enforceNodeAllocatable")
+        for index, name in enumerate(enforced if isinstance(enforced, list) else ()):
+            cgroup = _CGROUPS.get(name) if isinstance(name, str) else None
+            place = f"enforceNodeAllocatable[{index}]"
+            if cgroup and not self.value.get(cgroup):
+                yield self.remark(place, f"is {name}, which needs {cgroup}", f"Set {cgroup}")
+            elif name == "none" and len(enforced or ()) > 1:
+                yield self.remark(place, "is none, which cannot be among others", "Remove none, or the others")
         if self.value.get("runOnce"):
             yield self.remark("runOnce", "is no longer possible", "Remove it")
 
     def number(self, name: str, given: int) -> int:
         value = self.value.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else given
+
+
+def _is_reserved(amount: Any) -> bool:
+    """Whether an amount of CPU may be more than none."""
+    return amount is not None and not (
+        isinstance(amount, str) and is_quantity(amount) and not is_positive_quantity(amount)
+    )
+
+
+# The cgroup that the kubelet enforces an amount on, and the settings of the kernel that each pod has of its own.
+_CGROUPS: Final = {
+    "system-reserved": "systemReservedCgroup",
+    "system-reserved-compressible": "systemReservedCgroup",
+    "kube-reserved": "kubeReservedCgroup",
+    "kube-reserved-compressible": "kubeReservedCgroup",
+}
+_NAMESPACED: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.", "net.")
 
 
 def _threshold_fault(text: str, *, zero: bool) -> str:

@@ -56,6 +56,7 @@ _IN_SCRIPT: Final = re.compile(
 _CONTINUED: Final = re.compile(r"\\\n")
 _SHELL_WORD: Final = re.compile(r"[|&;<>()#]|[0-9]*>")
 _SHELLS: Final = frozenset({"sh", "bash", "dash"})
+_DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2212"  # what text processors make of two hyphens
 UNIT: Final = "kubelet.service"
 
 
@@ -176,9 +177,14 @@ class _Check:
                     message = f"--{name} has no value"
                     yield self.remark(FLAG, argument, message, f"Write --{name}=…")
                     continue
+            if value == "=":
+                next(arguments, None)
+                message = f"there is a blank before the = of --{name}"
+                yield self.remark(FLAG, argument, message, f"Write --{name}=…")
+                continue
             found = _Given(name, value if equals or TYPES[name] != "bool" else "true", argument)
-            yield from self.deprecated(found)
-            yield from self.value(found)
+            refused = list(self.value(found))
+            yield from refused or self.deprecated(found)
 
     def stray(self, argument: str) -> Remark:
         if argument in ("true", "false"):
@@ -188,8 +194,11 @@ class _Check:
             name = argument.lstrip("-").partition("=")[0]
             fix = f"Write --{argument.lstrip('-')}" if name in TYPES else "Write flags with two dashes"
             return self.remark(FLAG, argument, f"the kubelet does not have a flag -{name}", fix)
+        if argument[:1] in _DASHES:
+            fix = f"Write --{argument.lstrip(_DASHES)}"
+            return self.remark(FLAG, argument, f"{argument} begins with a dash that is not the one of flags", fix)
         fix = "Remove it; a value with blanks needs quotes"
-        return self.remark(FLAG, argument, "the kubelet takes flags, and no other arguments", fix)
+        return self.remark(FLAG, argument, f"the kubelet takes flags, and no other arguments such as {argument}", fix)
 
     def unknown(self, name: str, argument: str) -> Remark:
         if name in UNTIL:

@@ -128,6 +128,20 @@ def _endpoints(
         for file in configurations
         for match in _ENDPOINT.finditer(file.text)
     ]
+    moved = next(
+        ((file, match) for file in document.files if file.path == _CONFIG and (match := _ADDRESS.search(file.text))),
+        None,
+    )
+    if (
+        services
+        and moved
+        and moved[1][1] not in _SOCKETS
+        and not any(moved[1][1] in endpoint for _, _, endpoint in named)
+    ):
+        file, match = moved
+        message = f"containerd listens on {match[1]}, where no kubelet asks it"
+        fix = "Remove the address, or set containerRuntimeEndpoint of the kubelet"
+        yield to_finding(document, file, Remark(ENDPOINT, message, line_of(file.text, match.start(1)), fix))
     for file, line, endpoint in named:
         path = endpoint.removeprefix("unix://")
         listens = any(path in each.text for each in document.texts if each is not file and _SERVED.search(each.path))
@@ -137,6 +151,8 @@ def _endpoints(
             yield to_finding(document, file, Remark(ENDPOINT, message, line, fix))
 
 
+_CONFIG: Final = "/etc/containerd/config.toml"
+_ADDRESS: Final = re.compile(r"""^\[grpc\](?:\n(?!\[).*)*?\naddress[ \t]*=[ \t]*["'](/[^"']*)["']""", re.MULTILINE)
 _CONTAINERD: Final = re.compile(r"/etc/containerd/(?:config|conf\.d/[^/]+)\.toml")
 _RUNC_OPTIONS: Final = re.compile(r"^[ \t]*\[plugins\..*runtimes\.['\"]?runc['\"]?\.options\]", re.MULTILINE)
 _SYSTEMD: Final = re.compile(r"^[ \t]*SystemdCgroup[ \t]*=[ \t]*(true|false)\b", re.MULTILINE)
@@ -149,7 +165,7 @@ def _cgroup_driver(
 ) -> Iterator[Finding]:
     """Compare the kubelet's driver with containerd's SystemdCgroup, which is false unless it is set."""
     files = [file for file in document.files if _CONTAINERD.fullmatch(file.path)]
-    if not any(file.path == "/etc/containerd/config.toml" for file in files):
+    if not any(file.path == _CONFIG for file in files):
         return
     chosen = [(file, match) for file in files for match in _SYSTEMD.finditer(file.text)]
     containerd = "systemd" if any(match[1] == "true" for _, match in chosen) else "cgroupfs"

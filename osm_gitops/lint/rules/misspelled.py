@@ -15,6 +15,8 @@ from osm_gitops.lint.rules.boot_file import Remark, words
 from osm_gitops.lint.rules.boot_model import Boot, Run, Spotted, at_command, at_file
 from osm_gitops.lint.rules.packages import installed_packages
 from osm_gitops.lint.rules.programs import INTERPRETER, SOURCING, interpreter_of
+from osm_gitops.lint.rules.slips import misspelled
+from osm_gitops.lint.rules.written_texts import written_texts
 from osm_gitops.lint.tables import read_table
 from osm_gitops.model.finding import Rule, Severity
 from osm_gitops.shell.simple_commands import SimpleCommand, simple_commands
@@ -30,33 +32,12 @@ _INTERPRETERS: Final = words(_TABLE["interpreters"]["names"])
 _PROGRAMS: Final = frozenset[str]().union(*map(words, _TABLE["programs"].values())) | _INTERPRETERS
 _SETTINGS: Final = frozenset(f"{folder}.{key}" for folder, keys in _TABLE["sysctl"].items() for key in keys.split())
 _MODULES: Final = frozenset(name.replace("-", "_") for name in _TABLE["modules"]["names"].split())
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz_-."
 _SHORTEST: Final = 4  # of shorter names too many are alike
-_LONGEST: Final = 100
 _COMMAND_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_.-]{3,40}")
 _FUNCTION: Final = re.compile(r"(?:^|[;{&|\s])(?:function[ \t]+([\w.-]+)|([\w.-]+)[ \t]*\([ \t]*\))")
 _ALIAS: Final = re.compile(r"\balias[ \t]+([\w.-]+)=")
+_OF_PROC: Final = re.compile(r"/proc/sys/(.+)")
 _OF_INTERFACE: Final = re.compile(r"(net\.ipv[46]\.(?:conf|neigh))\.[^.]+(?=\.[^.]+$)")
-
-
-@lru_cache(maxsize=4_096)
-def misspelled(name: str, known: frozenset[str]) -> str:
-    """The known name that ``name`` is one slip away from, or an empty text. Digits and the first letter count: too many
-    names differ in these alone."""
-    if name in known or len(name) > _LONGEST:
-        return ""
-    found = (
-        other
-        for at in range(len(name) + 1)
-        for other in (
-            *(name[:at] + letter + name[at:] for letter in _LETTERS if at),
-            *(name[:at] + letter + name[at + 1 :] for letter in _LETTERS if at and not name[at : at + 1].isdigit()),
-            name[:at] + name[at + 1 :] if at and not name[at : at + 1].isdigit() else "",
-            name[:at] + name[at + 1 : at + 2] + name[at : at + 1] + name[at + 2 :],
-        )
-        if other in known
-    )
-    return next(found, "")
 
 
 def check_interpreters(boot: Boot) -> Iterator[Spotted]:
@@ -124,17 +105,25 @@ def _functions(text: str) -> frozenset[str]:
 def check_kernel(boot: Boot) -> Iterator[Spotted]:
     """Check settings and modules of the kernel, in files and in commands."""
     for file in boot.files:
-        if re.fullmatch(r"/etc/sysctl(\.d/.+)?\.conf", file.path):
-            for line, key in _first_words(file.text):
-                if remark := _setting_remark(key):
-                    yield at_file(file, Remark(SETTING, remark[0], line, remark[1]))
-        elif re.fullmatch(r"/etc/modules(-load\.d/.+\.conf)?", file.path):
-            for line, name in _first_words(file.text):
-                if remark := _module_remark(name):
-                    yield at_file(file, Remark(MODULE, remark[0], line, remark[1]))
+        yield from (at_file(file, remark) for remark in _file_remarks(file.path, file.text))
+    for each in written_texts(boot):
+        yield from (each.at(remark) for remark in _file_remarks(each.file.path, each.file.text))
     for run, command in boot.named("sysctl", "modprobe"):
         if not command.tolerated:
             yield from _command_remarks(run, command)
+
+
+def _file_remarks(path: str, text: str) -> Iterator[Remark]:
+    if re.fullmatch(r"/etc/sysctl(\.d/.+)?\.conf", path):
+        for line, key in _first_words(text):
+            if remark := _setting_remark(key):
+                yield Remark(SETTING, remark[0], line, remark[1])
+    elif re.fullmatch(r"/etc/modules(-load\.d/.+\.conf)?", path):
+        for line, name in _first_words(text):
+            if remark := _module_remark(name):
+                yield Remark(MODULE, remark[0], line, remark[1])
+    elif (setting := _OF_PROC.fullmatch(path)) and (remark := _setting_remark(setting[1].replace("/", "."))):
+        yield Remark(SETTING, remark[0], 1, remark[1])
 
 
 def _command_remarks(run: Run, command: SimpleCommand) -> Iterator[Spotted]:
@@ -156,11 +145,9 @@ def _command_remarks(run: Run, command: SimpleCommand) -> Iterator[Spotted]:
 def _first_words(text: str) -> tuple[tuple[int, str], ...]:
     """The line and the text before a blank or an equals sign of each line that is not a comment."""
     lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
-    return tuple(
-        (number, re.split(r"[ \t=]", line.lstrip("-"), maxsplit=1)[0])
-        for number, line in lines
-        if line and line[0] not in "#;"
-    )
+    found = ((number, re.split(r"[ \t=]", line.lstrip("-"), maxsplit=1)[0]) for number, line in lines if line)
+    # Another check reports what is not a name.
+    return tuple((number, name) for number, name in found if re.fullmatch(r"[\w./*-]+", name))
 
 
 @lru_cache(maxsize=1_024)

@@ -39,13 +39,13 @@ KNOWN_PACKAGES: Final = words(_TABLE["packages_without_units"]["names"]) | froze
 _ASKING_FOR: Final = re.compile(
     r"\b(?:command -v|which|type|hash|uname|lsb_release|os-release|ID|ID_LIKE|NAME|DISTRO\w*|OS\w*|distro\w*|os)\b"
 )
-_APT: Final = words("apt apt-get aptitude")
-_YUM: Final = words("yum dnf microdnf tdnf")
-_INSTALLERS: Final = (*sorted(_APT), *sorted(_YUM))
-_APT_VERBS: Final = words(
+APT: Final = words("apt apt-get aptitude")
+YUM: Final = words("yum dnf microdnf tdnf")
+_INSTALLERS: Final = (*sorted(APT), *sorted(YUM))
+APT_VERBS: Final = words(
     "install reinstall remove purge upgrade dist-upgrade full-upgrade autoremove autopurge build-dep satisfy"
 )
-_YUM_VERBS: Final = words(
+YUM_VERBS: Final = words(
     """
     install reinstall update upgrade remove erase autoremove downgrade swap groupinstall localinstall module distro-sync
     update-minimal upgrade-minimal install-n install-na group
@@ -112,20 +112,20 @@ def _is_chosen(command: SimpleCommand) -> bool:
 def _check_asks(boot: Boot, run: Run, command: SimpleCommand) -> Iterator[Spotted]:
     """What asks gets no answer: the boot has no terminal, so it stops."""
     name, arguments = command.name, command.words[1:]
-    if name in _APT:
-        verbs, yes = _APT_VERBS, _APT_YES
+    if name in APT:
+        verbs, yes = APT_VERBS, _APT_YES
         always = "assume-yes"
-    elif name in _YUM:
-        verbs, yes = _YUM_VERBS, _YUM_YES
+    elif name in YUM:
+        verbs, yes = YUM_VERBS, _YUM_YES
         always = "assumeyes"
     elif name == "amazon-linux-extras":
         verbs, yes, always = words("install"), _YUM_YES, "assumeyes"
     else:
         return
-    verb = _verb(arguments)
+    verb = verb_of(arguments)
     if verb not in verbs or any(yes.fullmatch(word) for word in arguments) or arguments.count("-q") > 1:
         return
-    if name in _APT and any(_APT_DRY.fullmatch(word) for word in arguments):
+    if name in APT and any(_APT_DRY.fullmatch(word) for word in arguments):
         return
     if any(not is_known(word) and (word.startswith("\ue000") or "-" in word[:2]) for word in arguments):
         return  # the option may be among what is not known
@@ -146,7 +146,7 @@ def _is_fed(run: Run, command: SimpleCommand) -> bool:
     return any(command.name in each.feeds for each in run.listing.by_name.get("yes", ()))
 
 
-def _verb(arguments: tuple[str, ...]) -> str:
+def verb_of(arguments: tuple[str, ...]) -> str:
     """The first operand."""
     following = False
     for word in arguments:
@@ -161,9 +161,9 @@ def _verb(arguments: tuple[str, ...]) -> str:
 
 def _packages(command: SimpleCommand) -> Iterator[str]:
     """The known names of the packages that a command installs."""
-    if command.name not in _APT | _YUM or _verb(command.words[1:]) not in _INSTALLING:
+    if command.name not in APT | YUM or verb_of(command.words[1:]) not in _INSTALLING:
         return
-    behind = list(command.words[command.words.index(_verb(command.words[1:])) + 1 :])
+    behind = list(command.words[command.words.index(verb_of(command.words[1:])) + 1 :])
     while behind:
         word = behind.pop(0)
         if word in _WITH_VALUE and behind:

@@ -6,7 +6,7 @@ They are reported at the field of the MachineDeployment, since the profile that 
 from __future__ import annotations
 
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final
@@ -126,7 +126,7 @@ def _ssh_keys(config: ProviderConfig, sealed: Collection[str]) -> Iterator[Field
 
 _KEY_BODY: Final = re.compile(r"(?:^|\s)((?:ssh-|ecdsa-|sk-)\S+)[ \t]+(\S+)")
 
-_SHORTEST_KEY: Final = 40  # the shortest real ones, of ed25519, have 68: examples abbreviate them
+_SHORTEST_KEY: Final = 51  # bytes of one of ed25519, which are the shortest
 
 
 def _body_fault(text: str) -> str:
@@ -145,9 +145,19 @@ def _body_fault(text: str) -> str:
         return "has characters that a key does not have"
     if not (body.startswith(start) or start.startswith(body)):
         return f"is not a key of the type {name}"
-    if len(body) < _SHORTEST_KEY:
-        return "is too short to be a whole key"
-    return ""
+    return "" if _is_whole(body) else "is too short to be a whole key"
+
+
+def _is_whole(body: str) -> bool:
+    """Whether a key has all of its parts, each with its length before it."""
+    try:
+        parts = b64decode(body, validate=True)
+    except ValueError:  # the end of the last four letters is missing
+        return False
+    at = 0
+    while at < len(parts):
+        at += 4 + int.from_bytes(parts[at : at + 4])
+    return at == len(parts) >= _SHORTEST_KEY
 
 
 _LABELED: Final = (

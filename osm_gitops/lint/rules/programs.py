@@ -11,7 +11,7 @@ from typing import Final
 
 from osm_gitops.lint.rules.boot_file import BootFile, Remark, closest_match, words
 from osm_gitops.lint.rules.boot_model import Boot, Run, Spotted, at_command, at_file, parsed_unit
-from osm_gitops.lint.rules.made_paths import option_values
+from osm_gitops.lint.rules.made_paths import known_parts, made_paths, may_be, option_values
 from osm_gitops.lint.rules.packages import (
     LACKING,
     OTHER_SYSTEM,
@@ -105,6 +105,9 @@ def _check_used(
     if file is None:
         if not made:
             yield from _missing(boot, run, command, path)
+        elif not executable and _is_only_downloaded(boot, path):
+            message = f"{run.shown} runs {path}, which is downloaded and not made executable"
+            yield at_command(run, command, Remark(NOT_EXECUTABLE, message, fix=f"Run chmod +x {path} before it"))
         return
     if run.module.startswith("bootcmd") and boot.has(path, run.half):
         message = f"bootcmd uses {path}, which cloud-init writes only after bootcmd"
@@ -115,6 +118,19 @@ def _check_used(
     if not (executable or made or re.search("[1357]", str(file.permissions)[-3:])):
         message = f"{run.shown} runs {path}, which is not executable (permissions {file.permissions})"
         yield at_command(run, command, Remark(NOT_EXECUTABLE, message, fix="Set its permissions to 755 or 700"))
+
+
+def _is_only_downloaded(boot: Boot, path: str) -> bool:
+    """Whether only curl and wget write the file, and nothing changes the permissions of it or of what is near."""
+    makers = {command.name for _, command in boot.commands() if path in made_paths(command)}
+    folder, _, name = path.rpartition("/")
+    near = (folder, f"{folder}/", name)
+    changed = (word for _, command in boot.named("chmod", "install", "setfacl") for word in command.words)
+    is_near = any(
+        word in near or name in word or "*" in word or ((parts := known_parts(word)) and may_be(path, parts))
+        for word in changed
+    )
+    return bool(makers) and makers <= {"curl", "wget"} and not is_near and not runs_installers(boot)
 
 
 def _runs_at_once(boot: Boot, run: Run) -> bool:

@@ -7,6 +7,7 @@ is called and however a template encoded it.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,8 +15,12 @@ from typing import Final
 from urllib.parse import quote
 
 from osm_gitops.lint.rules.boot_file import BootDocument, Remark, line_of, to_finding
+from osm_gitops.lint.rules.boot_model import is_shell_script
 from osm_gitops.lint.rules.files import SECRET, check_secrets, everyone_reads
+from osm_gitops.lint.rules.made_paths import made_paths
+from osm_gitops.lint.rules.written_texts import written_text
 from osm_gitops.model.finding import Finding
+from osm_gitops.shell.simple_commands import simple_commands
 
 _SHORTEST: Final = 6
 """Shorter values are found in any text."""
@@ -33,6 +38,26 @@ def check_secret_values(document: BootDocument) -> Iterator[Finding]:
             if file.path.startswith("/etc/systemd/system/"):
                 fix = "Put it into a file with permissions 600, and name that as EnvironmentFile"
             yield to_finding(document, file, Remark(SECRET, message, line, fix))
+
+
+def check_written_secrets(document: BootDocument) -> Iterator[Finding]:
+    """Check the files with secrets that scripts write: others may read them, unless the script says otherwise."""
+    scripts = (file for file in document.files if is_shell_script(file) and not everyone_reads(file))
+    for file in scripts if document.secrets else ():
+        if not _line(file.text, document.secrets) or _RESTRICTS.search(file.text):
+            continue
+        for command in simple_commands(file.text).commands:
+            text, paths = written_text(command), made_paths(command)
+            line = _line(text, document.secrets) if text and paths and not paths[0].startswith("/dev/") else 0
+            if line:
+                message = f"every user can read {paths[0]}, to which the script writes a value that came from a secret"
+                remark = Remark(SECRET, message, command.line, "Run umask 077 before it")
+                yield to_finding(document, file, remark)
+
+
+_RESTRICTS: Final = re.compile(
+    r"\b(?:umask[ \t]+0?[0-7]?[0-7]7|chmod[ \t]+(?:0?[0-7][0-7]0|[ugo]*o?[-=]|go[-=])|install[ \t]+.*-m)"
+)
 
 
 # The same file is in many documents.

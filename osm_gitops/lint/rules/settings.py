@@ -219,7 +219,10 @@ def _insecure_registries(setting: GivenSetting) -> Iterator[Remark]:
             yield Remark(REGISTRY, f'the registry "{shown(registry)}" {fault}', fix=_NO_SCHEME)
 
 
-_HUB_ALIASES: Final = ("index.docker.io", "registry-1.docker.io", "hub.docker.com", "registry.hub.docker.com")
+_HUB_ALIASES: Final = (
+    *("index.docker.io", "registry-1.docker.io"),
+    *("docker.com", "hub.docker.com", "registry.hub.docker.com", "www.docker.com"),
+)
 _MIRROR_ITEM: Final = re.compile(r"([a-zA-Z0-9.-]+)=(.*)")
 
 
@@ -276,7 +279,7 @@ def _mirror_url(text: str, *, default_scheme: bool) -> Iterator[Remark]:
         yield Remark(REGISTRY_UNUSED, message, fix="Use --node-registry-credentials-secret")
     if parsed.fragment:
         yield Remark(REGISTRY, f'the mirror "{name}" has a fragment', fix="Remove #…")
-    if parsed.hostname in ("docker.io", "hub.docker.com"):
+    if parsed.hostname in ("docker.io", "docker.com", "hub.docker.com"):
         message = f"{parsed.hostname} is not a registry that containerd can ask"
         yield Remark(REGISTRY, message, fix="Write https://registry-1.docker.io")
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from osm_gitops.lint.rules.boot_file import BootFile, Remark, suggested_fix, words
+from osm_gitops.lint.rules.slips import misspelled
 from osm_gitops.lint.tables import read_table
 from osm_gitops.model.finding import Rule, Severity
 
@@ -132,7 +133,9 @@ _UNIT_FOLDERS: Final = tuple(f"{top}/systemd/system/" for top in ("/etc", "/run"
 _SETTINGS: Final = re.compile(
     r"/etc/systemd/(?:network/.+\.(?:network|netdev|link|conf)|[a-z]+\.conf(?:\.d/.+\.conf)?)"
 )
-_BOOLEAN_WORDS: Final = frozenset({"1", "yes", "y", "true", "t", "on", "0", "no", "n", "false", "f", "off"})
+TRUE_WORDS: Final = frozenset({"1", "yes", "y", "true", "t", "on"})
+"""The words for a truth, in lower case."""
+_BOOLEAN_WORDS: Final = TRUE_WORDS | {"0", "no", "n", "false", "f", "off"}
 _SPAN_UNITS: Final = words(
     """
     usec us μs µs msec ms seconds second sec s minutes minute min m hours hour hr h days day d weeks week w
@@ -181,6 +184,31 @@ def check_unit(file: BootFile) -> Iterator[Remark]:
         yield from unit_remarks(file.text, name, drop_in=drop_in)
     elif _SETTINGS.fullmatch(file.path):
         yield from parse(file.text).remarks
+        yield from _settings_remarks(file)
+
+
+_SETTINGS_OF: Final = {
+    **{f"/etc/systemd/{name}.conf": words(keys) for name, keys in _TABLE["settings"].items()},
+    **{f".{kind}": words(keys) for kind, keys in _TABLE["network"].items()},
+}
+_SECTION_OF: Final = words(
+    "Resolve Journal Time Login Manager Sleep Coredump Network Match Link DHCP Address Route NetDev"
+)
+
+
+def _settings_remarks(file: BootFile) -> Iterator[Remark]:
+    """Names in settings of systemd's programs that are one slip away from known ones."""
+    program = re.sub(r"\.d/.+", "", file.path)
+    known = _SETTINGS_OF.get(program) or _SETTINGS_OF.get(f".{file.path.rpartition('.')[2]}")
+    parsed = parse(file.text)
+    for section, line in parsed.sections:
+        near = misspelled(section, _SECTION_OF)
+        if near and section not in SECTIONS:
+            yield Remark(UNKNOWN_SECTION, f"systemd does not know the section [{section}]", line, f"Write [{near}]")
+    for entry in parsed.entries if known else ():
+        near = misspelled(entry.key, known)
+        if near:
+            yield Remark(UNKNOWN_KEY, f"systemd does not know the key {entry.key}", entry.line, f"Write {near}")
 
 
 def unit_name_remark(name: str) -> Remark | None:

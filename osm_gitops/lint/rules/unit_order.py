@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from osm_gitops.lint.rules.boot_file import BootFile, Remark, closest_match, words
+from osm_gitops.lint.rules.boot_file import BootFile, Remark, words
 from osm_gitops.lint.rules.boot_model import Boot, Spotted, at_command, at_file, parsed_unit
 from osm_gitops.lint.rules.boot_units import KNOWN_UNITS, Systemctl, systemctl, template_of, unit_name
-from osm_gitops.lint.rules.systemd import UNIT_SUFFIXES, Entry
+from osm_gitops.lint.rules.slips import misspelled
+from osm_gitops.lint.rules.systemd import TRUE_WORDS, UNIT_SUFFIXES, Entry
 from osm_gitops.model.finding import Rule, Severity
 
 CYCLE: Final = Rule("unit-cycle", Severity.ERROR, "units wait for each other, so systemd does not start one of them")
@@ -124,7 +125,7 @@ def _by_default(files: tuple[BootFile, ...]) -> bool:
         for entry in parsed_unit(file.text).entries
         if entry.key == "DefaultDependencies"
     ]
-    return not values or values[-1] in {"yes", "true", "on", "1", "y", "t"}
+    return not values or values[-1] in TRUE_WORDS
 
 
 def _installed(files: tuple[BootFile, ...]) -> Iterator[Entry]:
@@ -195,26 +196,15 @@ def check_names(boot: Boot) -> Iterator[Spotted]:
             yield at_file(files[0], Remark(UNKNOWN_UNIT, message, 0, f"Rename its folder to {near}.d"))
 
 
+_SHORTEST: Final = 5  # of the name without its suffix
+
+
 def _near(name: str, every: frozenset[str] | set[str], own: set[str]) -> str:
     """The unit that a name is probably meant for; only names that differ by little."""
     if name in every or template_of(name) in every or name.rpartition(".")[2] not in UNIT_SUFFIXES:
         return ""
-    suffix = name.rpartition(".")[2]
-    alike = {each for each in every if each.endswith(f".{suffix}") and abs(len(each) - len(name)) < 3}
-    near = closest_match(name, {each for each in alike if each in own} or alike) or closest_match(name, alike)
-    stem, other = name.rpartition(".")[0], near.rpartition(".")[0]
-    return near if near and _distance_is_small(stem, other) else ""
-
-
-def _distance_is_small(one: str, other: str) -> bool:
-    """Whether names differ by one typing mistake: a character more, less, or another, or two that are swapped."""
-    if len(one) < 5 or re.sub("[0-9]", "", one) == re.sub("[0-9]", "", other):
-        return False
-    start = next((at for at in range(min(len(one), len(other))) if one[at] != other[at]), min(len(one), len(other)))
-    rest, rest_of_other = one[start:], other[start:]
-    return (
-        rest[1:] == rest_of_other
-        or rest == rest_of_other[1:]
-        or rest[1:] == rest_of_other[1:]
-        or (rest[:2] == rest_of_other[:2][::-1] and rest[2:] == rest_of_other[2:])
-    )
+    stem, _, suffix = name.rpartition(".")
+    near = misspelled(name, frozenset(own)) or misspelled(name, frozenset(every))
+    # Units that differ in numbers are others, and so are those with short names.
+    is_other = len(stem) < _SHORTEST or re.sub("[0-9]", "", name) == re.sub("[0-9]", "", near)
+    return near if near.endswith(f".{suffix}") and not is_other else ""

@@ -680,10 +680,182 @@ NAMES: Final = (
     Planted("ubuntu", "modprobe -a", setup("modprobe -a overlay ip-vs-shh"), "misspelled-module", SETUP),
 )
 
-MISTAKES: Final = (*NAMES, *BROUGHT, *NAMED, *PROGRAMS, *PACKAGES, *UNITS, *ORDER, *FETCHING, *APPLIED, *EXEC, *MORE)
+_CONFIG: Final = "/etc/containerd/config.toml"
+_SYSCTL: Final = "/etc/sysctl.d/90-site.conf"
+WRITTEN: Final = (
+    Planted(
+        "ubuntu",
+        "here-document",
+        setup(f"cat >{_SYSCTL} <<'END'\nvm.swappiness = 0\nnet.ipv4.ip_foward = 1\nEND\nsysctl --system"),
+        "misspelled-sysctl",
+        SETUP,
+    ),
+    Planted(
+        "rhel",
+        "tee",
+        setup(f"tee {_SYSCTL} <<END\nfs.inotify.max_user_watchs = 1048576\nEND\nsysctl --system"),
+        "misspelled-sysctl",
+        SETUP,
+    ),
+    Planted(
+        "ubuntu",
+        "echo",
+        setup(f"echo 'net.ipv4.ip_forwrd=1' >{_SYSCTL}\nsysctl --system"),
+        "misspelled-sysctl",
+        SETUP,
+    ),
+    Planted("flatcar", "/proc", setup("echo 1 >/proc/sys/net/ipv4/ip_foward"), "misspelled-sysctl", SETUP),
+    Planted(
+        "ubuntu",
+        "here-document without =",
+        setup(f"cat <<END >{_SYSCTL}\nvm.max_map_count 262144\nEND\nsysctl --system"),
+        "sysctl-syntax",
+        SETUP,
+    ),
+    Planted(
+        "amzn2",
+        "module",
+        setup("cat >/etc/modules-load.d/site.conf <<END\nbr_netfiltr\nEND\nsystemctl restart systemd-modules-load"),
+        "misspelled-module",
+        SETUP,
+    ),
+    Planted(
+        "ubuntu",
+        "unit",
+        setup(
+            "cat >/etc/systemd/system/site.service <<END\n[Service]\nExecStart=/usr/bin/sleep 1\nRestart=allways\n"
+            "[Install]\nWantedBy=multi-user.target\nEND\nsystemctl enable --now site"
+        ),
+        "systemd-value",
+        SETUP,
+    ),
+    Planted("ubuntu", "words", added(_SYSCTL, "net.ipv4.ip_forward = yes\n", 644), "sysctl-syntax", _SYSCTL),
+    Planted("rhel", "commas", added(_SYSCTL, "fs.file-max = 1,048,576\n", 644), "sysctl-syntax", _SYSCTL),
+    Planted(
+        "ubuntu",
+        "modprobe",
+        added("/etc/modprobe.d/site.conf", "blacklst nouveau\n", 644),
+        "modprobe-syntax",
+        "/etc/modprobe.d/site.conf",
+    ),
+    Planted(
+        "ubuntu",
+        "folder in a folder",
+        added("/etc/sysctl.d/site/90.conf", "vm.swappiness = 0\n", 644),
+        "ignored-file-name",
+    ),
+    Planted("flatcar", "folder", added("/etc/sysctld/90.conf", "vm.swappiness = 0\n", 644), "ignored-file-name"),
+    Planted(
+        "ubuntu",
+        "folder of units",
+        added("/etc/systemd/site.service", "[Service]\nExecStart=/usr/bin/sleep 1\n", 644),
+        "ignored-file-name",
+    ),
+)
+
+WORDS: Final = (
+    Planted("ubuntu", "sysctl", setup("sysctl -w net.ipv4.ip_forward = 1"), "command-usage", SETUP),
+    Planted("ubuntu", "htps", setup("curl -fsSLo /opt/a htps://a.example.com/a"), "command-usage", SETUP),
+    Planted("rhel", "wget", setup("wget -O /opt/a httpss://a.example.com/a"), "command-usage", SETUP),
+    Planted("ubuntu", "option", setup("curl -f --retyr 3 -o /opt/a https://a.example.com/a"), "command-usage", SETUP),
+    Planted("flatcar", "number", setup("curl -f --retry -o /opt/a https://a.example.com/a"), "command-usage", SETUP),
+    Planted("ubuntu", "apt", setup("apt-get -y instal jq"), "command-usage", SETUP),
+    Planted("rockylinux", "dnf", setup("dnf -y isntall jq"), "command-usage", SETUP),
+    Planted("ubuntu", "tar", setup("tar xfz -C /opt /tmp/a.tgz"), "command-usage", SETUP),
+    Planted("amzn2", "checksum", setup('echo "/opt/a  0123" | sha256sum -c'), "command-usage", SETUP),
+    Planted(
+        "ubuntu",
+        "a download that is run",
+        setup("curl -fsSLo /opt/bin/agent https://a.example.com/agent\n/opt/bin/agent --version"),
+        "not-executable",
+        SETUP,
+    ),
+)
+
+_RESOLVED: Final = "/etc/systemd/resolved.conf.d/site.conf"
+_NETWORK: Final = "/etc/systemd/network/10-site.network"
+SETTINGS: Final = (
+    Planted(
+        "ubuntu", "resolved", added(_RESOLVED, "[Resolve]\nDNSs=10.0.0.1\n", 644), "systemd-unknown-key", _RESOLVED
+    ),
+    Planted("rhel", "section", added(_RESOLVED, "[Resolvee]\nDNS=10.0.0.1\n", 644), "systemd-unknown-section"),
+    Planted("flatcar", "network", added(_NETWORK, "[Network]\nDSN=10.0.0.1\n", 644), "systemd-unknown-key", _NETWORK),
+    Planted("flatcar", "section of a network", added(_NETWORK, "[Netwrk]\nDHCP=yes\n", 644), "systemd-unknown-section"),
+    Planted(
+        "ubuntu",
+        "journald",
+        added("/etc/systemd/journald.conf.d/site.conf", "[Journal]\nSystemMaxUs=1G\n", 644),
+        "systemd-unknown-key",
+    ),
+    Planted(
+        "ubuntu",
+        "netplan's dhcp",
+        added("/etc/netplan/60.yaml", "network:\n  version: 2\n  ethernets:\n    eth0:\n      dhcp: true\n", 600),
+        "netplan",
+        "/etc/netplan/60.yaml",
+    ),
+    Planted(
+        "ubuntu",
+        "netplan's address",
+        added("/etc/netplan/60.yaml", "network:\n  version: 2\n  ethernets:\n    eth0: {addresses: [10.0.0.5]}\n", 600),
+        "netplan",
+    ),
+    Planted(
+        "ubuntu",
+        "apt's semicolon",
+        added("/etc/apt/apt.conf.d/96proxy", 'Acquire::http::Proxy "http://a.example.com:3128"\n', 644),
+        "apt-source-syntax",
+    ),
+    Planted(
+        "ubuntu",
+        "apt's scope",
+        added("/etc/apt/apt.conf.d/96proxy", 'Aquire::http::Proxy "http://a.example.com:3128";\n', 644),
+        "apt-source-syntax",
+    ),
+    Planted(
+        "ubuntu",
+        "another socket of containerd",
+        text(_CONFIG, "version = 3\n", 'version = 3\n[grpc]\naddress = "/run/containerd/containerd.socket"\n'),
+        "kubelet-endpoint",
+        _CONFIG,
+    ),
+)
+
+MISTAKES: Final = (
+    *WRITTEN,
+    *SETTINGS,
+    *WORDS,
+    *NAMES,
+    *BROUGHT,
+    *NAMED,
+    *PROGRAMS,
+    *PACKAGES,
+    *UNITS,
+    *ORDER,
+    *FETCHING,
+    *APPLIED,
+    *EXEC,
+    *MORE,
+)
 
 _SCRIPT: Final = "#!/bin/bash\n"
 FINE: Final = {
+    "words that programs take": setup(
+        "curl -f --retry 3 --max-time=5 --no-progress-meter --fail-with -O https://a.example.com/a\n"
+        "apt-get -y update; apt-get clean; apt-cache policy a; apt-get -qq -y install jq\n"
+        "tar xzf /tmp/a.tgz -C /opt; tar -xzf /tmp/a.tgz -C /opt\n"
+        'echo "$sum  /opt/a" | sha256sum -c; sysctl -w vm.swappiness=1; wget -q https://a.example.com/a'
+    ),
+    "texts that scripts write": setup(
+        "cat >/etc/sysctl.d/a.conf <<END\n# a comment\nnet.ipv4.tcp_congestion_control = bbr\n"
+        "net.ipv4.ip_local_port_range = 1024 65000\nvm.swappiness = $swappiness\nEND\n"
+        "echo '{' >/etc/docker/daemon.json; echo '}' >>/etc/docker/daemon.json\n"
+        "printf '%s\\n' overlay vxlan >/etc/modules-load.d/a.conf; systemctl restart systemd-modules-load\n"
+        "echo 1 >/proc/sys/net/ipv4/ip_forward; sysctl --system"
+    ),
+    "a text whose end is the begin of a line in it": setup(
+        "cat >/etc/systemd/system/a.service <<E\n[Service]\nExecStart=/usr/bin/a\nE\nsystemctl enable --now a"
+    ),
     "a package manager that is asked for": setup("if command -v yum; then yum install jq; fi"),
     "systems by name": setup('case "$ID" in rhel) dnf install -y nfs-utils ;; esac'),
     "a failure that is tolerated": setup("/opt/site/agent || true"),
@@ -709,7 +881,9 @@ FINE: Final = {
     "a unit of a package": setup("apt-get install -y chrony; systemctl enable --now chrony"),
     "a unit that a package may bring": setup("apt-get install -y site-agent; systemctl enable --now site-agentd"),
     "a unit that a script writes": setup(
-        "cat >/etc/systemd/system/a.service <<E\n[Install]\nE\nsystemctl enable --now a"
+        "cat >/etc/systemd/system/a.service <<END\n[Service]\nExecStart=/usr/bin/a\n"
+        "[Install]\nWantedBy=multi-user.target\n"
+        "END\nsystemctl enable --now a"
     ),
     "a unit that an installer brings": setup(
         "curl -fsSL https://a.example.com/install.sh | sh; systemctl enable a-agent"

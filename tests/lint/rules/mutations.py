@@ -147,7 +147,23 @@ KUBELET_MUTATIONS: Final = (
         "maxPods: 110\nmemoryReservationPolicy: TieredReservation",
         "kubelet-feature-gate",
     ),
+    _kubelet(
+        "enforced without a cgroup",
+        "maxPods: 110",
+        "maxPods: 110\nenforceNodeAllocatable: [pods, system-reserved]",
+        "kubelet-value",
+    ),
+    _kubelet(
+        "none among others", "maxPods: 110", "maxPods: 110\nenforceNodeAllocatable: [none, pods]", "kubelet-value"
+    ),
     # What the kubelet does not say when it starts.
+    _kubelet(
+        "setting that is the node's",
+        "maxPods: 110",
+        "maxPods: 110\nallowedUnsafeSysctls: [vm.max_map_count]",
+        "kubelet-value",
+        by_tool=False,
+    ),
     _kubelet("percent twice", "10%", "10%%", "kubelet-value", by_tool=False),
     _kubelet("unknown reserved resource", "  memory: 200Mi", "  memori: 200Mi", "kubelet-value", by_tool=False),
     _kubelet("clusterDomain", "cluster.local", "Cluster_Local", "kubelet-value", by_tool=False),
@@ -214,6 +230,40 @@ CONTAINERD_MUTATIONS: Final = (
     _containerd("runtime type", "io.containerd.runc.v2", "runc", "containerd-value", by_tool=False),
     _containerd("version 2 with names of 3", "version = 3", "version = 2", "containerd-unknown-plugin", by_tool=False),
     _containerd("no version", "version = 3\n", "", "containerd-version", by_tool=False),
+    _containerd(
+        "no CRI", "version = 3\n", 'version = 3\ndisabled_plugins = ["cri"]\n', "containerd-value", by_tool=False
+    ),
+    _containerd(
+        "mirrors beside config_path",
+        'config_path = "/etc/containerd/certs.d"\n',
+        'config_path = "/etc/containerd/certs.d"\n'
+        '[plugins."io.containerd.cri.v1.images".registry.mirrors."docker.io"]\n'
+        'endpoint = ["https://mirror.example.com"]\n',
+        "containerd-value",
+        by_tool=False,
+    ),
+    _containerd(
+        "snapshotter",
+        "discard_unpacked_layers = false",
+        'discard_unpacked_layers = false\nsnapshotter = "overlayf"',
+        "containerd-value",
+        by_tool=False,
+    ),
+    _containerd(
+        "number as text",
+        "discard_unpacked_layers = false",
+        'discard_unpacked_layers = false\nmax_concurrent_downloads = "3"',
+        "containerd-value",
+        by_tool=False,
+    ),
+    _containerd(
+        "relative folder of CNI",
+        '[plugins."io.containerd.cri.v1.runtime".containerd]',
+        '[plugins."io.containerd.cri.v1.runtime".cni]\nbin_dir = "opt/cni/bin"\n'
+        '[plugins."io.containerd.cri.v1.runtime".containerd]',
+        "containerd-value",
+        by_tool=False,
+    ),
     _containerd("default runtime", '_name = "runc"', '_name = "rcun"', "containerd-value", by_tool=False),
 )
 

@@ -93,3 +93,9 @@ def test_what_belongs_to_a_key_that_cannot_be_read_is_no_mistake() -> None:
 
 def test_nothing_is_made_of_a_text_without_any_key() -> None:
     assert [remark.rule.id for remark in kubelet_remarks("- {\n?\n", 36)] == ["kubelet-syntax"]
+
+
+def test_static_cpus_need_some_that_are_reserved() -> None:
+    text = f"{KUBELET}cpuManagerPolicy: static\n"
+    assert _messages(text, 36) == []
+    assert len(_messages(text.replace("  cpu: 200m\n", "  pid: '1000'\n"), 36)) == 1

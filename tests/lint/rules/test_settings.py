@@ -138,6 +138,7 @@ MISTAKES = (
     ("node-containerd-registry-mirrors", "docker.io=https://docker.io", "registry"),
     ("node-containerd-registry-mirrors", "Quay.io=https://mirror.example.com", "registry-unused"),
     ("node-containerd-registry-mirrors", "registry-1.docker.io=https://mirror.example.com", "registry-unused"),
+    ("node-containerd-registry-mirrors", "docker.com=https://mirror.example.com", "registry-unused"),
     ("node-containerd-registry-mirrors", "quay.io=https://a:b@mirror.example.com", "registry-unused"),
     ("node-registry-credentials-secret", "/credentials", "setting-reference"),
     ("node-registry-credentials-secret", "kube-system/", "setting-reference"),
