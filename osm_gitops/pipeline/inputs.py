@@ -63,9 +63,10 @@ def status_of(root: Path, trust: Trust, memo: Memo) -> WorkTreeStatus:
 
 
 def folders_of(specs: Iterable[ClusterSpec]) -> Mapping[Path, tuple[str, ...]]:
-    """The folders in work trees that clusters read and write."""
+    """The folders in work trees that clusters read and write; none of clusters for which nothing can be done, such as
+    those of a seed that cannot be read, whose name is no folder."""
     paths: dict[Path, None] = {}
-    for spec in specs:
+    for spec in (spec for spec in specs if not spec.problems):
         trees = [part for part in spec.source.parts if isinstance(part, TreeRef) and not part.revision]
         paths |= dict.fromkeys(each.path for each in (*trees, *named_files(spec, Stack())))
         if isinstance(spec.target, TargetSpec):
