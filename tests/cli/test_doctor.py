@@ -457,3 +457,33 @@ def test_flags_that_name_a_cluster_win_over_the_fleet_file(live: Cluster, tmp_pa
     assert _has(
         wrong, Code.RIGHT_MISSING, "target of cluster live: ", "get, update on leases osm-gitops", "kube-system"
     )
+
+
+def _told_of(area: str, *arguments: str) -> list[tuple[str, str]]:
+    """State and code of what doctor finds in an area."""
+    document = checked("checkup", osm_gitops("doctor", "--output", "json", *arguments).out)
+    return [(each["state"], each["code"]) for each in document["findings"] if each["area"] == area]
+
+
+def test_a_token_is_looked_for_where_pull_requests_are_asked_for(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = ("ok", Code.CHECK_PASSED.value)
+    assert _told_of("forge") == []
+    write_fleet(repo, _FLEET.replace("branch: main", "branch: main, push: true, pullRequest: {branch: nodes}"))
+    assert _told_of("forge") == [("fix", Code.FORGE_TOKEN.value)]
+    assert _told_of("forge", "--untrusted") == []
+    (repo / "token").write_text("forge-token-1\n", "utf-8")
+    assert _told_of("forge", "--forge-token-file", "token") == [good]
+    assert _told_of("forge", "--forge-token-file", "none") != [good]
+    monkeypatch.setenv("OSM_GITOPS_FORGE_TOKEN", "forge-token-2")
+    assert _told_of("forge") == [good]
+    assert "forge-token" not in osm_gitops("doctor").out
+
+
+def test_the_address_of_a_webhook_is_read_and_not_shown(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _told_of("webhook") == []
+    monkeypatch.setenv("OSM_GITOPS_NOTIFY_URL", "https://hooks.example.com/secret-path")
+    assert _told_of("webhook") == [("ok", Code.CHECK_PASSED.value)]
+    assert "secret-path" not in osm_gitops("doctor").out
+    assert _told_of("webhook", "--notify-url-file", "none") == [("fix", Code.FILE_UNREADABLE.value)]
+    (repo / "url").write_text("secret-path\n", "utf-8")
+    assert _told_of("webhook", "--notify-url-file", "url") == [("fix", Code.INVALID_OPTION.value)]

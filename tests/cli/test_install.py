@@ -20,6 +20,8 @@ from tests.conformance_data import DATA
 from tests.faults import Expected, told
 
 _IMAGE = ("--image", "registry.example.com/osm-gitops:1")
+_REPO = ("--repo", "https://git.example.com/nodes.git")
+_SECRETS = ("--git-token-secret", "git", "--forge-token-secret", "forge", "--notify-url-secret", "hook")
 
 
 def _installed(*arguments: str) -> list[dict[str, Any]]:
@@ -209,6 +211,25 @@ def test_a_config_repo_is_planned_by_who_reads_and_kept_alive_by_who_writes() ->
     assert variables["SOPS_AGE_KEY_FILE"] == "/etc/osm-gitops/age/age.agekey"
 
 
+def test_secrets_of_forges_and_webhooks_are_mounted_where_runs_read_them() -> None:
+    bodies = _installed(*_IMAGE, *_REPO, "--forge-token-secret", "forge", "--notify-url-secret", "hook")
+    apply, refresh = (_named(bodies, "CronJob", f"osm-gitops-{name}") for name in ("apply", "refresh"))
+    notify = "--notify-url-file=/etc/osm-gitops/notify/url"
+    assert [word for word in _container(apply)["args"] if "-file=" in word] == [
+        notify,
+        "--forge-token-file=/etc/osm-gitops/forge/token",
+    ]
+    assert [word for word in _container(refresh)["args"] if "-file=" in word] == [notify]
+    pod = apply["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    secrets = {each["secret"]["secretName"]: each["name"] for each in pod["volumes"] if "secret" in each}
+    places = {each["name"]: each["mountPath"] for each in _container(apply)["volumeMounts"]}
+    assert {name: places[volume] for name, volume in secrets.items()} == {
+        "forge": "/etc/osm-gitops/forge",
+        "hook": "/etc/osm-gitops/notify",
+    }
+    assert "--forge-token-secret" in _refused(*_IMAGE, "--forge-token-secret", "forge")
+
+
 def test_a_fleet_that_goes_straight_to_its_cluster_is_applied_by_who_writes(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", pool())
     write_fleet(tmp_path, "clusters:\n- {name: a, from: tree, to: cluster, settings: {clusterDNS: 10.96.0.10}}\n")
@@ -239,9 +260,7 @@ def test_settings_of_the_fleet_file_are_those_of_the_runs(management: Cluster, t
     assert "--cluster-dns=10.96.0.10" in _container(job)["args"]
 
 
-@pytest.mark.parametrize(
-    "more", [(), ("--repo", "https://git.example.com/nodes.git", "--git-token-secret", "git")], ids=["straight", "git"]
-)
+@pytest.mark.parametrize("more", [(), (*_REPO, *_SECRETS)], ids=["straight", "git"])
 def test_the_parser_takes_the_arguments_of_runs(more: tuple[str, ...]) -> None:
     bodies = _installed(
         *_IMAGE, *more, "-external-cloud-provider=true", "--worker-kubeconfig-secret", "w", "--side", "both"
@@ -319,9 +338,6 @@ def test_on_a_terminal_it_asks_who_else_writes(answer: str, users: list[str], mo
     (validation,) = policy["spec"]["validations"]
     assert (_FLUX in validation["expression"]) == bool(users)
     assert ('"deployers"' in validation["expression"]) == bool(users)
-
-
-_REPO = ("--repo", "https://git.example.com/nodes.git")
 
 
 def test_a_seed_gets_one_account_and_runs_from_the_config_repo() -> None:

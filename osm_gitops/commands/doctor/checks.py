@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from osm_gitops.errors import Code, InputError, Problem, TargetError
+from osm_gitops.cli.run_options import NoticeFormat, notifier
+from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, TargetError
+from osm_gitops.forge.token import ForgeToken
+from osm_gitops.git.address import TokenFile
 from osm_gitops.git.commits import Committing
 from osm_gitops.sops.keys import Keyring, KeySearch, default_key_file
 from osm_gitops.sops.recipients import shown
@@ -169,6 +172,29 @@ def _digest_key(keys: Keys) -> Iterator[Finding]:
             yield ok(_KEYS, f"{DIGEST_KEY} is set: what no key opens can be compared")
     except InputError as failure:
         yield from found(_KEYS, failure.problems)
+
+
+def look_at_forge_token(file: Path | None, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether the token for pull requests is where a run looks for it. The forge is not asked."""
+    git = environment.get("OSM_GITOPS_GIT_TOKEN_FILE")
+    token = ForgeToken(file, environment, TokenFile(Path(git)) if git else None)
+    try:
+        token.read()
+    except OsmGitopsError as failure:
+        yield from found("forge", failure.problems)
+    else:
+        yield ok("forge", "the token for pull requests can be read")
+
+
+def look_at_webhook(file: Path | None) -> Iterator[Finding]:
+    """Whether the address of the webhook can be read, if there is to be one. It gets no message."""
+    try:
+        hook = notifier(file, NoticeFormat.JSON, None)
+    except OsmGitopsError as failure:
+        yield from found("webhook", failure.problems)
+    else:
+        if hook.webhook is not None:
+            yield ok("webhook", "its address can be read")
 
 
 _PROGRAMS = {

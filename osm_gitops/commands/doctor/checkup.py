@@ -14,9 +14,11 @@ from osm_gitops.commands.doctor.checks import (
     Keys,
     State,
     found,
+    look_at_forge_token,
     look_at_git,
     look_at_keys,
     look_at_programs,
+    look_at_webhook,
     note,
     ok,
 )
@@ -29,6 +31,7 @@ from osm_gitops.commands.doctor.clusters import (
 )
 from osm_gitops.config.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.config.fleet_keys import SCHEMA_FILE, fleet_schema
+from osm_gitops.config.spec import TargetSpec
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, InputError
 from osm_gitops.pipeline.connections import Connections
@@ -43,7 +46,7 @@ _NO_FLEET = f"there is no {FLEET_FILE} here or in a folder above, so commands ne
 class Checkup:
     """What to look at. ``environment`` is the process's, ``fleet`` the file that was named. ``untrusted``: nothing that
     the fleet file names is run, asked, or read outside of its tree. ``strict``: warnings of sources are to be fixed.
-    ``watch``: runs are to watch clusters."""
+    ``watch``: runs are to watch clusters. ``forge_token`` and ``notify_url`` are the files that were named."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -53,6 +56,8 @@ class Checkup:
     untrusted: bool = False
     strict: bool = False
     watch: bool = False
+    forge_token: Path | None = None
+    notify_url: Path | None = None
 
     def access(self, side: str) -> ContextRef:
         """What was named for a side, as flags name it to runs."""
@@ -65,6 +70,10 @@ def examine(checkup: Checkup) -> Iterator[Finding]:
     keys = Keys(KeySearch(checkup.environment), checkup.recipients, checkup.environment)
     yield from look_at_keys(keys)
     yield from _fleet(checkup, keys)
+    if checkup.forge_token is not None:
+        yield from look_at_forge_token(checkup.forge_token, checkup.environment)
+    if not checkup.untrusted:
+        yield from look_at_webhook(checkup.notify_url)
     yield from look_at_kubeconfigs(checkup.connections, checkup.environment)
     yield from look_at_programs(checkup.environment)
 
@@ -82,6 +91,10 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
     except InputError as failure:
         yield from found("fleet", failure.problems)
         return
+    named = (*fleet.clusters, *(spec for each in fleet.kkp for spec in (each.template, *each.overrides.values())))
+    asks = any(isinstance(spec.target, TargetSpec) and spec.target.pull_request is not None for spec in named)
+    if asks and checkup.forge_token is None and not checkup.untrusted:
+        yield from look_at_forge_token(None, checkup.environment)
     specs = tuple(replace(spec, trust=trust) for spec in fleet.clusters)
     if specs or not fleet.kkp:
         yield ok("fleet", f"{shown} names {len(specs)} cluster{'' if len(specs) == 1 else 's'}")

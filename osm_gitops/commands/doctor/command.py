@@ -1,9 +1,10 @@
 """Check what this machine needs for runs.
 
-Checks git, private keys, the fleet file, sources, targets, kubeconfigs and programs. Prints a line
-for each: ok, note (for information) or fix (a run would fail). Asks servers only if the fleet file
-says cluster: whether a run can read what it needs, and may write. Changes nothing. Exits with 1 if
-there is something to fix.
+Checks git, private keys, the fleet file, sources, targets, kubeconfigs and programs, and whether the
+token for pull requests and the address of a webhook can be read. Prints a line for each: ok, note
+(for information) or fix (a run would fail). Asks servers only if the fleet file says cluster:
+whether a run can read what it needs, and may write. Changes nothing. Exits with 1 if there is
+something to fix.
 
 Examples:
   osm-gitops doctor                 # in a config repository
@@ -29,6 +30,7 @@ from osm_gitops import __version__
 from osm_gitops.children import for_untrusted
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Untrusted
+from osm_gitops.cli.run_options import ForgeTokenFile, NotifyUrlFile
 from osm_gitops.commands.doctor.checks import Finding, State, note, ok
 from osm_gitops.errors import Code
 from osm_gitops.model.objects import Json
@@ -83,6 +85,8 @@ def doctor(
     strict: Annotated[
         bool, typer.Option("--strict", help="Treat warnings about sources as errors.", envvar="OSM_GITOPS_STRICT")
     ] = False,
+    forge_token_file: ForgeTokenFile = None,
+    notify_url_file: NotifyUrlFile = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Check the rights of apply --watch too.", envvar="OSM_GITOPS_WATCH")
     ] = False,
@@ -106,6 +110,8 @@ def doctor(
         untrusted=untrusted,
         strict=strict,
         watch=watch,
+        forge_token=forge_token_file,
+        notify_url=notify_url_file,
         fleet=fleet,
         recipients=tuple(recipients or ()),
         connections=connections,

@@ -144,6 +144,24 @@ Ref = Annotated[str, option("--ref", "Branch of the config repo.", metavar="BRAN
 GitTokenSecret = Annotated[
     str, option("--git-token-secret", "Secret with a token for HTTPS under the key token.", metavar="NAME", panel=_GIT)
 ]
+ForgeTokenSecret = Annotated[
+    str,
+    option(
+        "--forge-token-secret",
+        "Secret with a token for the forge's API under the key token, for pull requests.",
+        metavar="NAME",
+        panel=_GIT,
+    ),
+]
+NotifyUrlSecret = Annotated[
+    str,
+    option(
+        "--notify-url-secret",
+        "Secret with the address of a webhook for changes and new errors under the key url.",
+        metavar="NAME",
+        panel=_RUNS,
+    ),
+]
 GitSshSecret = Annotated[
     str,
     option(
@@ -187,6 +205,8 @@ def install(
     ref: Ref = "",
     git_token_secret: GitTokenSecret = "",
     git_ssh_secret: GitSshSecret = "",
+    forge_token_secret: ForgeTokenSecret = "",
+    notify_url_secret: NotifyUrlSecret = "",
     age_key_secret: AgeKeySecret = "",
     commit_as: CommitAs = f"{DEFAULT_AUTHOR[0]} <{DEFAULT_AUTHOR[1]}>",
 ) -> int:
@@ -198,12 +218,24 @@ def install(
     if watch and schedule != DEFAULT_SCHEDULE:
         what = "runs that watch have no schedule"
         raise input_error(Code.OPTIONS_CONFLICT, what, where="--schedule", fix="Leave it out, or leave out --watch")
-    config_repo = ConfigRepo(repo, ref, git_token_secret, git_ssh_secret, age_key_secret, _author(commit_as))
+    if forge_token_secret and not repo:
+        what = "pull requests are for runs that commit to a config repo"
+        raise input_error(Code.OPTIONS_CONFLICT, what, where="--forge-token-secret", fix="Name it with --repo")
+    config_repo = ConfigRepo(
+        url=repo,
+        ref=ref,
+        token_secret=git_token_secret,
+        forge_secret=forge_token_secret,
+        ssh_secret=git_ssh_secret,
+        age_secret=age_key_secret,
+        author=_author(commit_as),
+    )
     runs = Jobs(
         image=image,
         schedule=schedule,
         pull_secrets=tuple(pull_secret or ()),
         environment_secrets=tuple(environment_secret or ()),
+        notify_secret=notify_url_secret,
         worker_kubeconfig_secret=worker_kubeconfig_secret,
         watch=watch,
         shards=shards,

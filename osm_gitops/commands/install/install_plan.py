@@ -58,12 +58,13 @@ INSTALLED: Final = frozenset(Part) - {Part.INIT, Part.UNINSTALL, Part.SWITCH, Pa
 @dataclass(frozen=True, slots=True)
 class ConfigRepo:
     """The config repo of the runs: ``ref`` may be empty. The Secrets are in the namespace of the jobs: ``token_secret``
-    has the key ``token``, ``age_secret`` the key ``age.agekey``; ``ssh_secret`` has the keys ``identity`` and
-    ``known_hosts``, as in Flux. ``author`` is the name and the mail address for commits."""
+    and ``forge_secret`` have the key ``token``, ``age_secret`` the key ``age.agekey``; ``ssh_secret`` has the keys
+    ``identity`` and ``known_hosts``, as in Flux. ``author`` is the name and the mail address for commits."""
 
     url: str
     ref: str = ""
     token_secret: str = ""
+    forge_secret: str = ""
     ssh_secret: str = ""
     age_secret: str = ""
     author: tuple[str, str] = DEFAULT_AUTHOR
@@ -72,7 +73,8 @@ class ConfigRepo:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
     """Options of the runs. ``arguments`` are passed to all commands; ``files`` are the texts of the files below
-    ``FILES`` that arguments name; ``environment_secrets`` become environment variables. ``watch``: Deployments of runs
+    ``FILES`` that arguments name; ``environment_secrets`` become environment variables; ``notify_secret`` has the
+    address of a webhook under the key ``url``. ``watch``: Deployments of runs
     that go on, instead of CronJobs. ``shards`` is the number of pods that share the clusters of a run."""
 
     image: str
@@ -81,6 +83,7 @@ class Jobs:
     arguments: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     environment_secrets: tuple[str, ...] = ()
+    notify_secret: str = ""
     worker_kubeconfig_secret: str = ""
     watch: bool = False
     shards: int = 1

@@ -11,6 +11,8 @@ from osm_gitops.model.objects import Json
 _WORKER: Final = "/etc/osm-gitops/worker"
 _GIT: Final = "/etc/osm-gitops/git"
 _AGE: Final = "/etc/osm-gitops/age"
+_FORGE: Final = "/etc/osm-gitops/forge"
+_NOTIFY: Final = "/etc/osm-gitops/notify"
 _SSH: Final = "/etc/osm-gitops/ssh"
 _FILES_NAME: Final = "osm-gitops-files"
 _USER: Final = 65532  # of the image
@@ -49,12 +51,15 @@ def jobs(plan: InstallPlan, jobs: Jobs) -> tuple[dict[str, Json], ...]:
 def _runs(plan: InstallPlan, jobs: Jobs) -> tuple[tuple[str, str, Sequence[str]], ...]:
     """Name, account and command of each run."""
     clusters = [f"--worker-cluster-kubeconfig={_WORKER}/kubeconfig"] if jobs.worker_kubeconfig_secret else []
+    notify = [f"--notify-url-file={_NOTIFY}/url"] if jobs.notify_secret else []
     clone = _clone(plan.repo) if plan.repo is not None else ["--from=cluster", "--to=cluster"]
+    clone += notify
     if not plan.into_git:
         return ((WRITER, WRITER, ["apply", "--yes", "--require-clean", *clone, *clusters]),)
+    forge = [f"--forge-token-file={_FORGE}/token"] if plan.repo is not None and plan.repo.forge_secret else []
     reader = WRITER if plan.on_seed else READER
     return (
-        (f"{WRITER}-apply", reader, ["apply", "--yes", "--require-clean", "--push", *clone, *clusters]),
+        (f"{WRITER}-apply", reader, ["apply", "--yes", "--require-clean", "--push", *clone, *forge, *clusters]),
         (f"{WRITER}-refresh", WRITER, ["refresh", *clone, *clusters]),
     )
 
@@ -212,6 +217,8 @@ def _volumes(plan: InstallPlan, jobs: Jobs) -> tuple[list[Json], list[Json]]:
     secrets = {
         "worker": (jobs.worker_kubeconfig_secret, _WORKER),
         "git": (repo.token_secret, _GIT),
+        "forge": (repo.forge_secret, _FORGE),
+        "notify": (jobs.notify_secret, _NOTIFY),
         "ssh": (repo.ssh_secret, _SSH),
         "age": (repo.age_secret, _AGE),
     }
