@@ -48,7 +48,7 @@ def _render(tree: Path, *more: str) -> Ran:
     return osm_gitops("render", "--from", str(tree), "--to", "-", *_UNBOUND, *more)
 
 
-@pytest.mark.parametrize("dialect", ["go", "jinja"])
+@pytest.mark.parametrize("dialect", ["go", pytest.param("jinja", marks=pytest.mark.exhaustive)])
 def test_a_profile_that_takes_too_long_fails_its_pool_alone(tmp_path: Path, dialect: str) -> None:
     ran = _render(_tree(tmp_path, _TIME[dialect], dialect), "--max-render-seconds", "1")
     assert ran.code == 1
@@ -76,6 +76,7 @@ def test_a_profile_of_many_pools_does_not_take_its_time_for_each(tmp_path: Path)
     assert "good-kube-system-config" in ran.out
 
 
+@pytest.mark.exhaustive
 def test_explain_says_so(tmp_path: Path) -> None:
     tree = _tree(tmp_path, _TIME["go"], "go")
     ran = osm_gitops("explain", "bad-0", "--from", str(tree), *_UNBOUND, "--max-render-seconds", "1")

@@ -43,6 +43,7 @@ def test_a_mistake_with_one_annotation_does_not_hide_that_of_another(tmp_path: P
     assert {each.id for each in found} >= {"kubelet-syntax", "kubelet-type"}
 
 
+@pytest.mark.exhaustive
 def test_a_profile_that_reaches_a_limit_does_not_hide_the_mistakes_of_other_profiles_and_pools(tmp_path: Path) -> None:
     endless = "{{ range $i := until 30000 }}{{ range $j := until 30000 }}{{ if eq $i $j }}{{ end }}{{ end }}{{ end }}\n"
     tree = write_tree(
