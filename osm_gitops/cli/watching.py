@@ -100,6 +100,7 @@ def _refuse(request: Request, given: Mapping[str, Any]) -> None:
     reasons = {
         "a saved plan is applied once": given.get("plan_file") is not None,
         "--changed-since compares with one revision": bool(request.changed_since),
+        "--result-in is for runs of the whole fleet, and these have some pools": bool(given.get("result_in")),
     }
     for what in (what for what, is_given in reasons.items() if is_given):
         raise input_error(Code.OPTIONS_CONFLICT, what, where="--watch", fix="Leave out one of them")

@@ -28,6 +28,7 @@ from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_request
 from osm_gitops.cli.reports import ReportFiles, Reports, show_problems
+from osm_gitops.cli.results import ResultIn, ResultPlace
 from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
@@ -131,6 +132,7 @@ def apply(
     require_clean: RequireClean = False,
     jobs: Jobs = None,
     cluster_timeout: ClusterTimeout = "",
+    result_in: ResultIn = "",
 ) -> CommandResult:
     from osm_gitops.cli.clusters import clusters_of, pinned  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - slow
@@ -140,6 +142,7 @@ def apply(
     require_answer("apply", confirmed=confirmed, otherwise="apply a plan that plan --out has saved")
     reports = Reports(command="apply", verbose=request.verbose, files=tuple(report or ()))
     reports.check()
+    result = ResultPlace("apply", result_in)
     metrics = metric_sinks(metrics_file, pushgateway, request.watched)
     hook = notifier(notify_url_file, notify_format, metrics_file)
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty, require_clean=require_clean)
@@ -192,7 +195,7 @@ def apply(
         console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
     show_problems(outcome)
     reports.save(outcome)
-    unsent = (*hook.notify(outcome.measured), *metrics.publish(outcome.measured))
+    unsent = (*hook.notify(outcome.measured), *metrics.publish(outcome.measured), *result.leave(request, outcome))
     console.problems(unsent, label="Warning")
     return CommandResult(1 if declined or outcome.failed else 0, outcome)
 

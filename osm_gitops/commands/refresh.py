@@ -19,6 +19,7 @@ from dataclasses import replace
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_live_clusters
 from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_problems
+from osm_gitops.cli.results import ResultIn, ResultPlace
 from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
@@ -65,12 +66,14 @@ def refresh(
     beside_osm: BesideOsm = False,
     jobs: Jobs = None,
     cluster_timeout: ClusterTimeout = "",
+    result_in: ResultIn = "",
 ) -> CommandResult:
     from osm_gitops.cli.clusters import live_clusters_of  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.refresh import refresh_clusters  # noqa: PLC0415 - slow
 
     reports = Reports(command="refresh", form=output, verbose=request.verbose, files=tuple(report or ()))
     reports.check()
+    result = ResultPlace("refresh", result_in)
     metrics = metric_sinks(metrics_file, pushgateway, request.watched)
     hook = notifier(notify_url_file, notify_format, metrics_file)
     write = WriteOptions(concurrency=concurrency, finalizers=finalizers, nudge=nudge)
@@ -80,7 +83,7 @@ def refresh(
     reports.show(outcome)
     show_problems(outcome)
     reports.save(outcome)
-    unsent = (*hook.notify(outcome.measured), *metrics.publish(outcome.measured))
+    unsent = (*hook.notify(outcome.measured), *metrics.publish(outcome.measured), *result.leave(request, outcome))
     console.problems(unsent, label="Warning")
     for remark in outcome.remarks:
         console.say(remark)

@@ -38,6 +38,7 @@ class Described(Enum):
     DOWNLOADS = "downloads"
     FINDINGS = "findings"
     STATUS = "status"
+    RUNS = "runs"
     ROLLOUT = "rollout"
     REPORT = "report"
     CHECKUP = "checkup"
@@ -64,6 +65,7 @@ SCHEMAS: Final[Mapping[Described, Callable[[], dict[str, Json]]]] = {
     Described.DOWNLOADS: _of("explain.downloading", "downloads_schema"),
     Described.FINDINGS: _of("validate.report", "findings_schema"),
     Described.STATUS: _of("status.report", "status_schema"),
+    Described.RUNS: _of("status.runs", "runs_schema"),
     Described.ROLLOUT: _of("rollout.report", "rollout_schema"),
     Described.REPORT: _of("report.json_report", "report_schema"),
     Described.CHECKUP: _of("doctor.command", "checkup_schema"),

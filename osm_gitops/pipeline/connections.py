@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from osm_gitops.config.spec import Address, ClusterSpec, LiveTarget
-from osm_gitops.context_ref import ContextRef
+from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import ClusterError, Code, InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.model.desired import Side
 from osm_gitops.model.settings import Settings
@@ -84,6 +84,11 @@ class Connections:
             return (f"cluster {self.management(spec).display}",) if sides else ()
         apis = {Side.MANAGEMENT: self.management, Side.WORKER: self.worker}
         return tuple(f"{side.value} cluster {apis[side](spec).display}" for side in Side if side in sides)
+
+    def home(self, access: ContextRef = UNNAMED) -> Api:
+        """The cluster that runs are in, or that a person names: kubectl's own choice is that of the pod, or of
+        ``KUBECONFIG``."""
+        return self._api(access)
 
     def seed(self, access: ContextRef) -> Api:
         """A seed of KKP."""

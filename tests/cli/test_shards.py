@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from osm_gitops.commands.install.install_plan import ConfigRepo, Jobs
+from osm_gitops.commands.install.jobs import jobs
+from osm_gitops.commands.status.runs import runs_schema
 from osm_gitops.errors import Code
+from osm_gitops.model.desired import Side
+from osm_gitops.targets.cluster.results import result_name
+from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.commands.install.installing import PLAN, install, until_allowed
 from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
@@ -91,3 +101,94 @@ def test_a_run_without_a_fleet_file_has_no_shards(tmp_path: Path) -> None:
     ran = osm_gitops("plan", "--from", str(tree), "--to", str(tmp_path / "out"), "--shard=0/2")
     assert ran.code == 1
     assert told(ran.err) == [Expected(Code.OPTIONS_CONFLICT, "--shard 0/2")]
+
+
+_HOME = "osm-gitops"
+
+
+def _installed_runs(management: Cluster, folder: Path) -> Path:
+    """Install what ``install --shards`` prints; returns a kubeconfig of the account of ``apply``."""
+    runs = Jobs(image="osm-gitops:1", shards=_SHARDS)
+    plan = replace(PLAN, into_git=True, repo=ConfigRepo("https://git.example.com/nodes.git"), jobs=runs)
+    install(management, plan, Side.MANAGEMENT)
+    account = next(body for body in jobs(plan, runs) if body["metadata"]["name"].endswith("-apply"))
+    name = account["spec"]["jobTemplate"]["spec"]["template"]["spec"]["serviceAccountName"]
+    user = management.account(_HOME, name)
+    metadata = {"name": result_name("apply", 0, _SHARDS), "namespace": _HOME}
+    until_allowed(management.client(user), [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}])
+    return management.kubeconfig(folder / "home", user)
+
+
+def _run(index: int) -> int:
+    arguments = (f"--shard={index}/{_SHARDS}", f"--result-in={_HOME}")
+    ran = osm_gitops("apply", "--yes", "--dangerously-plaintext-secrets", *arguments)
+    assert Code.INVALID_RESULT.value not in ran.err
+    return ran.code
+
+
+def _shown(*arguments: str) -> dict[str, Any]:
+    ran = osm_gitops("status", f"--runs={_HOME}", "--output=json", *arguments)
+    assert ran.code == 0, ran.err
+    shown: dict[str, Any] = json.loads(ran.out)
+    Draft202012Validator(runs_schema()).validate(shown)
+    return shown
+
+
+def test_the_results_of_shards_are_shown_together(
+    fleet: Path, management: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the rights that are installed for the runs."""
+    account = _installed_runs(management, tmp_path)
+    monkeypatch.setenv("KUBECONFIG", str(account))
+    assert [_run(0), _run(1)] == [0, 0]
+    monkeypatch.setenv("KUBECONFIG", str(management.kubeconfig(tmp_path / "admin")))
+    (shown,) = _shown()["commands"]
+    assert [each["state"] for each in shown["shards"]][2:] == ["missing"]
+    assert not shown["good"]
+    assert osm_gitops("status", f"--runs={_HOME}", "--detailed-exitcode").code == 2
+
+    (broken, *_) = _planned(f"--shard=2/{_SHARDS}")
+    text = (fleet / "osm-gitops.yaml").read_text("utf-8")
+    (fleet / "osm-gitops.yaml").write_text(text.replace(f"{broken}, from: tree", f"{broken}, from: other"))
+    write_tree(fleet / "other", profile(), pool(operatingSystem="debian"))
+    monkeypatch.setenv("KUBECONFIG", str(account))
+    assert _run(2) == 1
+    monkeypatch.setenv("KUBECONFIG", str(management.kubeconfig(tmp_path / "admin")))
+    (shown,) = _shown()["commands"]
+    assert sum(each["clusters"] for each in shown["shards"]) == len(_CLUSTERS)
+    last = shown["shards"][2]
+    assert (last["state"], last["failedClusters"], last["failed"]) == ("failed", 1, 1)
+    (failure,) = last["failures"]
+    assert failure["cluster"] == broken
+    assert "[OG" in failure["errors"][0]
+    ran = osm_gitops("status", f"--runs={_HOME}")
+    assert f"\n  {broken}: " in ran.out
+    assert "6 clusters, 1 failed" in ran.out
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_result_of_somebody_else_is_told(
+    management: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    management.namespace(_HOME)
+    monkeypatch.setenv("KUBECONFIG", str(management.kubeconfig(tmp_path / "admin")))
+    metadata = {"name": "x", "namespace": _HOME, "labels": {"osm-gitops.io/result-of": "apply"}}
+    management.client().apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata,
+            "data": {"result.json": '{"formatVersion": "1.0"}'},
+        }
+    )
+    ran = osm_gitops("status", f"--runs={_HOME}")
+    assert ran.code == 1
+    assert told(ran.err) == [Expected(Code.INVALID_RESULT, f"ConfigMap {_HOME}/x")]
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_result_that_cannot_be_left_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nothing"))
+    ran = osm_gitops("apply", "--yes", "--dangerously-plaintext-secrets", f"--result-in={_HOME}")
+    assert ran.code == 0
+    assert "Warning" in ran.err

@@ -38,12 +38,12 @@ def jobs(plan: InstallPlan, jobs: Jobs) -> tuple[dict[str, Json], ...]:
         bodies.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(jobs.files)})
     for name, account, command in _runs(plan, jobs):
         # Kubernetes sets this variable in each pod of a Job that is indexed.
-        shard = [f"--shard=$(JOB_COMPLETION_INDEX)/{jobs.shards}"] if jobs.shards > 1 else []
+        shard = [f"--shard=$(JOB_COMPLETION_INDEX)/{jobs.shards}", f"--result-in={plan.home}"]
         if jobs.watch:
             arguments = [*command, "--watch", f"--alive-file={_ALIVE}", *jobs.arguments]
             bodies.append(_deployment(plan, name, _pod(plan, jobs, account, arguments)))
         else:
-            arguments = [*command, *shard, *jobs.arguments]
+            arguments = [*command, *(shard if jobs.shards > 1 else []), *jobs.arguments]
             bodies.append(_cron_job(plan, jobs, name, _pod(plan, jobs, account, arguments)))
     return tuple(bodies)
 

@@ -25,6 +25,7 @@ from osm_gitops.commands.install.install_plan import (
 from osm_gitops.commands.install.jobs import jobs
 from osm_gitops.commands.install.rights import (
     Right,
+    leaves_results,
     management_inits,
     management_reads,
     management_refreshes,
@@ -94,7 +95,8 @@ def _home(plan: InstallPlan) -> dict[str, Json]:
 
 def _accounts_on_seed(plan: InstallPlan) -> Bodies:
     """One account: whoever reads a user cluster has the rights of its admin there."""
-    return _home(plan), service_account(plan.home, WRITER), *roles(plan, WRITER, seed_reads())
+    rights = (*seed_reads(), *leaves_results(plan, "apply", "refresh"))
+    return _home(plan), service_account(plan.home, WRITER), *roles(plan, WRITER, rights)
 
 
 def _management_rights(plan: InstallPlan) -> tuple[Rights, Rights]:
@@ -102,7 +104,12 @@ def _management_rights(plan: InstallPlan) -> tuple[Rights, Rights]:
     reads = management_reads(plan)
     writer = management_refreshes(plan) if plan.into_git else (*reads, *management_writes(plan))
     watching = (management_watches(plan), management_watched_refreshes(plan)) if plan.watches else ((), ())
-    return _with_watches(plan, writer, (*reads, *management_status(plan)), *watching)
+    reader = (*reads, *management_status(plan))
+    if plan.into_git:  # who applies to git is the reader
+        reader, writer = (*reader, *leaves_results(plan, "apply")), (*writer, *leaves_results(plan, "refresh"))
+    else:
+        writer = (*writer, *leaves_results(plan, "apply"))
+    return _with_watches(plan, writer, reader, *watching)
 
 
 def _worker_rights(plan: InstallPlan) -> tuple[Rights, Rights]:

@@ -45,6 +45,7 @@ from osm_gitops.sources.manifests import KKP_NAMESPACE
 from osm_gitops.sources.osm_deployment import NAME, OSM_LEASE
 from osm_gitops.targets.cluster.lease import LEASE_NAME
 from osm_gitops.targets.cluster.record import STATUS_NAME
+from osm_gitops.targets.cluster.results import result_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +218,15 @@ def _watched_server(plan: InstallPlan) -> tuple[Right, ...]:
     account = plan.named.service_account
     accounts = (Right(SERVICE_ACCOUNT, "watch", account[0], account[1:]),) if account is not None else ()
     return (Right(ENDPOINT_SLICE, "watch", "default"), *accounts)
+
+
+def leaves_results(plan: InstallPlan, *commands: str) -> tuple[Right, ...]:
+    """To leave the results of shards beside the Jobs. Without shards, runs leave none."""
+    count = plan.jobs.shards if plan.jobs is not None else 1
+    if count == 1:
+        return ()
+    names = tuple(result_name(command, index, count) for command in commands for index in range(count))
+    return Right(CONFIG_MAP, "create", plan.home), Right(CONFIG_MAP, "patch", plan.home, names)
 
 
 def seed_reads() -> tuple[Right, ...]:

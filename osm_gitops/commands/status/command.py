@@ -3,16 +3,18 @@
 Reads clusters and changes nothing. Compares configuration and Secrets of each pool with what would be
 rendered now. Shows whether machine-controller can create machines and which wait, the life of tokens,
 the last run, and what remains of Operating System Manager. Without a fleet file and --from, shows the
-pools of the cluster.
+pools of the cluster. With --runs, shows how the last runs of all shards ended instead.
 
 Examples:
   osm-gitops status                                 # the fleet's clusters
   osm-gitops status --only 'gpu-*' -o json          # some pools, for programs
   osm-gitops status --context prod-eu               # a cluster without any configuration
+  osm-gitops status --runs osm-gitops               # the last runs of all shards
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from osm_gitops.cli.clusters import compared_clusters, names_clusters
@@ -34,7 +36,18 @@ def status(
     request: Request,
     output: Annotated[Form, option("--output,-o", "Format of the status.")] = Form.TEXT,
     detailed_exitcode: Annotated[bool, option("--detailed-exitcode", "Exit with 2 if there are problems.")] = False,
+    runs: Annotated[
+        str,
+        option(
+            "--runs",
+            "Show the results that runs have left in this namespace with --result-in. Looks at no pool.",
+            metavar="NAMESPACE",
+            show_default=False,
+        ),
+    ] = "",
 ) -> int:
+    if runs:
+        return _show_runs(request, runs, output, detailed_exitcode=detailed_exitcode)
     from osm_gitops.commands.status.report import status_json, status_text  # noqa: PLC0415
     from osm_gitops.pipeline.status.reading import statuses  # noqa: PLC0415 - slow
 
@@ -49,3 +62,17 @@ def status(
     if unread:
         return 1
     return _PROBLEMS_FOUND if detailed_exitcode and any(cluster.is_in_trouble for cluster in found) else 0
+
+
+def _show_runs(request: Request, namespace: str, output: Form, *, detailed_exitcode: bool) -> int:
+    from osm_gitops.commands.status.runs import merged, runs_json, runs_text  # noqa: PLC0415 - slow
+    from osm_gitops.targets.cluster.results import read_results  # noqa: PLC0415 - slow
+
+    results, unread = read_results(request.connections.home(request.management), namespace)
+    runs = merged(results)
+    console.out(runs_json(runs) if output is Form.JSON else runs_text(namespace, runs, datetime.now(UTC)))
+    console.problems(unread)
+    if unread:
+        return 1
+    good = bool(runs) and all(each.good for each in runs)
+    return 0 if good or not detailed_exitcode else _PROBLEMS_FOUND

@@ -206,7 +206,7 @@ def after_run(earlier: RunRecord, ran: FinishedRun, masker: Masker) -> RunRecord
     record = RunRecord(
         cluster=ran.cluster,
         tool=__version__,
-        errors=_errors(ran.troubles, masker),
+        errors=short_errors(ran.troubles, masker),
         pools=listed,
         counted={state: counted[state] for state in PoolState if counted[state]},
         last_run=now,
@@ -231,7 +231,7 @@ def _inputs(earlier: RunRecord, ran: FinishedRun) -> Carried | None:
 def _pool_records(earlier: RunRecord, ran: FinishedRun, masker: Masker) -> Iterator[tuple[str, PoolRecord]]:
     failed, left, changed, now = ran.failed, ran.left, ran.changed, rfc3339(ran.ended)
     # Many pools often have the same problem, and masking is slow.
-    texts = {problems: _errors(problems, masker) for problems in set(failed.values())}
+    texts = {problems: short_errors(problems, masker) for problems in set(failed.values())}
     for pool, state in ran.pools.items():
         name = pool.namespaced_name
         before = earlier.pools.get(name)
@@ -261,7 +261,7 @@ def _since(record: PoolRecord, before: PoolRecord | None, last_run: str, now: st
     return replace(record, since=before.since if same else now, good=good)
 
 
-def _errors(problems: Iterable[Problem], masker: Masker) -> tuple[str, ...]:
+def short_errors(problems: Iterable[Problem], masker: Masker) -> tuple[str, ...]:
     found = list(dict.fromkeys(str(masker.problem(problem)) for problem in problems))
     more = [f"and {len(found) - _MOST_ERRORS} more"] if len(found) > _MOST_ERRORS else []
     return tuple(text[:_LONGEST_ERROR] for text in (*found[:_MOST_ERRORS], *more))

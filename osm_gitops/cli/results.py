@@ -1,0 +1,46 @@
+"""``--result-in``: a run leaves its result beside the Jobs, where ``status --runs`` looks at those of a whole fleet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated
+
+from osm_gitops.cli.options import WORK_PANEL, Request, option
+from osm_gitops.errors import OsmGitopsError, Problem
+from osm_gitops.pipeline.options import Outcome
+
+ResultIn = Annotated[
+    str,
+    option(
+        "--result-in",
+        "Leave the result of the run in a ConfigMap of this namespace, in the cluster of the pod that runs it, or of "
+        "KUBECONFIG. osm-gitops status --runs shows the results of all shards.",
+        metavar="NAMESPACE",
+        panel=WORK_PANEL,
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPlace:
+    """Where a run leaves its result; nowhere without a namespace."""
+
+    command: str
+    namespace: str
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def leave(self, request: Request, outcome: Outcome) -> tuple[Problem, ...]:
+        """Write the result; returns failures, which are warnings."""
+        if not self.namespace:
+            return ()
+        from osm_gitops.targets.cluster.results import result_of, write_result  # noqa: PLC0415 - slow
+
+        runs = [each.ran for each in outcome.measured]
+        result = result_of(self.command, request.shard, self.started, runs, outcome.problems)
+        try:
+            write_result(request.connections.home(), self.namespace, result)
+        except OsmGitopsError as failure:
+            return failure.problems
+        return ()
