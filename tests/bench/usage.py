@@ -23,7 +23,8 @@ _ROUNDS: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Seconds, seconds of CPU of all processes, MB of the largest one."""
+    """Seconds, seconds of CPU of all processes, and the peak of their memory in MB: the sum of their proportional set
+    sizes, 20 times a second, or the resident set of the largest one if that is more."""
 
     wall: float
     cpu: float
@@ -51,13 +52,45 @@ def unit() -> float:
     return min(load() for _ in range(_ROUNDS))
 
 
-# In a small process: the peak of a new process counts the memory of the one that it was forked from.
+# In a small process: the peak of a new process counts the memory of the one that it was forked from. Processes whose
+# parent has ended become children of this one, or their CPU would not be counted.
 _MEASURE: Final = """
-import json, resource, subprocess, sys, time
+import ctypes, json, os, resource, subprocess, sys, time
+
+def memory():
+    parents, sizes = {}, {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                parents[pid] = file.read().rpartition(")")[2].split()[1]
+        except OSError:  # it has ended
+            pass
+    below = {str(os.getpid())}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    for pid in below - {str(os.getpid())}:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup") as file:
+                sizes[pid] = sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+        except OSError:
+            pass
+    return sum(sizes.values())
+
+ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 started = time.perf_counter()
-status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+run = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+most = 0
+while run.poll() is None:
+    most = max(most, memory())
+    time.sleep(0.05)
+wall = time.perf_counter() - started
+try:
+    while True:
+        os.wait()
+except ChildProcessError:
+    pass
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([status, time.perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss]))
+print(json.dumps([run.returncode, wall, used.ru_utime + used.ru_stime, max(most, used.ru_maxrss)]))
 """
 
 
