@@ -36,7 +36,7 @@ def read_file(path: PurePath | str, most: int, *, follow: bool = True) -> bytes:
             return read_stream(pipe, most)
     try:
         # Check before opening: opening a device may have effects.
-        _check(path, Path(path).stat(follow_symlinks=follow), most)
+        _check(path, os.stat(path, follow_symlinks=follow), most)  # noqa: PTH116 - a path of a path takes as long
         descriptor = os.open(path, os.O_RDONLY | _FLAGS | (0 if follow else _NO_LINKS))
     except ValueError:  # NUL, or a lone surrogate
         raise _fault(errno.EINVAL, "its name contains a character that is not allowed in file names", path) from None

@@ -21,6 +21,8 @@ _SEGMENT: Final = 28 << 10
 _DRIFT: Final = 2 << 10  # bytes by which similar texts may be shifted
 _PERIOD: Final = 3
 """Base64 of shifted texts is equal only if the shift is a multiple of three bytes."""
+_PLAIN: Final = 4 << 20
+"""Bytes of texts that a packer leaves as they are: those of a small cluster, which are soon dropped."""
 
 
 class _Reference:
@@ -54,12 +56,13 @@ class PackedBody(Mapping[str, Json]):
     Each access may parse the text: use :meth:`parsed` once for several parts, and do not change the result.
     """
 
-    __slots__ = ("_reference", "_segments", "digest", "like")
+    __slots__ = ("_plain", "_reference", "_segments", "digest", "like")
 
-    def __init__(self, segments: tuple[bytes, ...], reference: _Reference, digest: bytes, like: Hashable) -> None:
-        self._segments = segments
+    def __init__(self, text: bytes, reference: _Reference, like: Hashable) -> None:
+        self._plain: bytes | None = text
+        self._segments: tuple[bytes, ...] = ()
         self._reference = reference
-        self.digest = digest
+        self.digest = sha256(text).digest()
         """The SHA-256 of the text."""
         self.like = like
         """The key of similar texts."""
@@ -67,6 +70,8 @@ class PackedBody(Mapping[str, Json]):
     @property
     def text(self) -> bytes:
         """The text that was packed."""
+        if self._plain is not None:
+            return self._plain
         found, reference = [], self._reference.text
         for number, data in enumerate(self._segments):
             inflate = zlib.decompressobj(_RAW, zdict=_beside(reference, number))
@@ -74,8 +79,24 @@ class PackedBody(Mapping[str, Json]):
         return b"".join(found)
 
     def settle(self) -> None:
-        """Keep less of the texts that this one resembles, because it stays for long."""
+        """Take less memory, because it stays for long."""
+        self.compress()
         self._reference.settle()
+
+    def compress(self) -> None:
+        """Keep only the compressed text."""
+        if self._plain is None:
+            return
+        reference, text = self._reference.text, self._plain
+        self._segments = tuple(
+            _deflated(text[start : start + _SEGMENT], _beside(reference, number))
+            for number, start in enumerate(range(0, len(text), _SEGMENT))
+        )
+        self._plain = None
+
+    def __getstate__(self) -> object:
+        self.compress()
+        return super().__getstate__()
 
     def parsed(self) -> dict[str, Json]:
         """The parsed body. The last few are cached."""
@@ -122,19 +143,18 @@ class Packer:
     """
 
     _references: dict[Hashable, _Reference] = field(default_factory=dict)
+    _plain: int = 0
 
     def pack(self, text: bytes, like: Hashable) -> PackedBody:
         """Pack ``text``, the YAML or JSON of a manifest. ``like`` is equal for similar texts."""
         key = (like, len(text) % _PERIOD)
         if key not in self._references:
             self._references[key] = _Reference(text)
-        kept = self._references[key]
-        reference = kept.text
-        segments = tuple(
-            _deflated(text[start : start + _SEGMENT], _beside(reference, number))
-            for number, start in enumerate(range(0, len(text), _SEGMENT))
-        )
-        return PackedBody(segments, kept, sha256(text).digest(), like)
+        packed = PackedBody(text, self._references[key], like)
+        self._plain += len(text)
+        if self._plain > _PLAIN:
+            packed.compress()
+        return packed
 
     def pack_json(self, body: Mapping[str, Json], like: Hashable) -> PackedBody:
         """Pack a body as JSON, which is faster than YAML."""

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from osm_gitops.bounded.files import LARGE
@@ -34,6 +35,7 @@ _NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+")
 _LONGEST_NAME = 255
 
 
+@lru_cache(maxsize=4096)  # a plan asks for those of a cluster twice
 def path_of(cluster: str, ref: ObjectRef) -> PurePosixPath:
     """The file of an object, relative to the target path. Raises TargetError for invalid file names (``/``, ``..``, too
     long)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from base64 import b64encode
 
@@ -28,6 +29,19 @@ def test_the_same_bytes_come_back_however_long_the_first_text_was(first: int, si
     texts = [_noise(1, first), _noise(2, size), _noise(1, size), _noise(1, first + 3)]
     packed = [packer.pack(text, "one kind") for text in texts]
     assert [each.text for each in packed] == texts
+    sent = pickle.loads(pickle.dumps(packed))
+    assert [each.text for each in sent] == texts
+    for each in packed:
+        each.settle()
+    assert [each.text for each in packed] == texts
+    assert packed == sent
+
+
+def test_texts_are_compressed_once_there_are_many() -> None:
+    packer = Packer()
+    packed = [packer.pack(_noise(4, 1000 * _KIB) + b"%d" % number, "one kind") for number in range(6)]
+    assert [_size(each) > 0 for each in packed] == [False] * 3 + [True] * 3  # of 4 MiB
+    assert all(each.text.endswith(b"%d" % number) for number, each in enumerate(packed))
 
 
 def test_texts_that_differ_in_little_take_little_memory_however_long_they_are() -> None:
@@ -35,6 +49,7 @@ def test_texts_that_differ_in_little_take_little_memory_however_long_they_are() 
     for number in range(9):  # with names of all lengths, so that Base64 is shifted
         packer.pack(b"name: %s\n" % (b"n" * number) + common, "one kind")
     packed = packer.pack(b"name: other\n" + common, "one kind")
+    packed.compress()
     assert _size(packed) < len(common) / 50
 
 
