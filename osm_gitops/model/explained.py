@@ -139,7 +139,8 @@ class Explanation:
 
     ``rendering`` is ``None`` if the pool cannot be rendered because of ``problems``. ``target`` is ``None`` if no
     target is configured, or if it was not read. ``findings`` are those of ``validate`` about the MachineDeployment
-    itself. ``sensitive`` are values that no report may show.
+    itself. ``placeholders`` stand for values that no key at hand decrypts. ``sensitive`` are values that no report may
+    show.
     """
 
     cluster: str
@@ -159,4 +160,5 @@ class Explanation:
     problems: tuple[Problem, ...] = ()
     sources: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    placeholders: bool = False
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,25 @@ def test_without_keys_a_rotation_shows_and_no_word_of_ours_is_masked(
     assert "contents not shown: the file is made from secrets" in ran.out
     assert "Plan: 0 to create, 2 to update, 0 to replace, 0 to delete, 2 unchanged." in ran.out
     assert "Warning: tree: 4 encrypted documents were read without a key" in ran.out
+
+
+def test_explain_without_a_key_explains_with_placeholders_and_says_which_key_is_missing(tree: Path) -> None:
+    encrypt_in_place(tree)
+    ran = osm_gitops("explain", "a", "--from", "tree", "--file", "/opt/bin/setup")
+    assert ran.code == 0
+    ran = osm_gitops("explain", "a", "--from", "tree", "-o", "json")
+    explained = json.loads(ran.out)
+    assert ran.code == 0
+    assert explained["rendering"]["files"]
+    assert (explained["target"], explained["problems"]) == (None, [])
+    (warning,) = (each for each in explained["warnings"] if each["code"] == Code.READ_WITHOUT_KEY.value)
+    assert RECIPIENT in warning["message"]
+    assert "SOPS_AGE_KEY_FILE" in warning["fix"]
+
+
+def test_findings_of_explain_have_the_form_that_validate_gives_them(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool("a", operatingSystemSpec={"disUpgradeOnBoot": True}))
+    explained = json.loads(osm_gitops("explain", "a", "--from", "tree", "-o", "json").out)["findings"]
+    validated = json.loads(osm_gitops("validate", "tree", "-o", "json").out)["findings"]
+    assert explained
+    assert [each for each in validated if each["id"] == "os-spec-key"] == explained

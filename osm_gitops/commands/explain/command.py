@@ -115,7 +115,7 @@ def explain(
             chosen = _chosen_file(explanation.pool, explanation.rendering, file, half)
             console.out(file_text(explanation.rendering, chosen, masker, hide_secret_files=hide))
         return 0
-    if not request.untrusted:
+    if not (request.untrusted or explanation.placeholders):
         spec = next(each for each in clusters if each.name == explanation.cluster)
         profile = explanation.profile.ref if explanation.profile else None
         explanation = replace(explanation, target=target_use(spec, explanation.pool, profile, options))

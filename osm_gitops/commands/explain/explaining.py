@@ -53,6 +53,7 @@ from osm_gitops.render.resolve.kubelet import annotation_uses
 from osm_gitops.render.resolve.machine_spec import IGNITION, readable_provider_config
 from osm_gitops.render.resolve.pools import ResolvedPool, profile_ref
 from osm_gitops.render.user_data import bootstrap_size, provisioning_size
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.manifests import MACHINE, PROFILE
 from osm_gitops.workers.calls import call
 from osm_gitops.workers.process import LimitReached
@@ -100,13 +101,24 @@ def load_clusters(
 def explain_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOptions) -> Explanation:
     """Explain the MachineDeployment ``NAME`` or ``NAMESPACE/NAME``.
 
-    Raises InputError if it is not exactly one pool. The explanation of a pool that cannot be rendered has its problems
-    and what is known without rendering.
+    Without a key for encrypted sources their values are placeholders, which a warning says. Raises InputError if it is
+    not exactly one pool. The explanation of a pool that cannot be rendered has its problems and what is known without
+    rendering.
     """
     problems: list[Problem] = []
     loaded = list(load_clusters(clusters, options, problems, tokens=True))
+    closed = tuple(dict.fromkeys(problem for problem in problems if problem.code is Code.NO_KEY_OPENS))
+    if closed:
+        problems.clear()
+        options = replace(options, keys=KeySearch(options.environment, without_keys=True))
+        loaded = list(load_clusters(clusters, options, problems, tokens=True))
     cluster, machine = choose_pool(name, loaded, problems)
-    return explanation(cluster, machine)
+    found = explanation(cluster, machine)
+    if not closed:
+        return found
+    what = f"{closed[0].what}: encrypted values are placeholders here, and the target is not compared"
+    warning = Problem(Code.READ_WITHOUT_KEY, what, where=closed[0].where, fix=closed[0].fix)
+    return replace(found, warnings=(warning, *found.warnings), placeholders=True)
 
 
 def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]) -> tuple[Loaded, MachineDeployment]:

@@ -21,9 +21,10 @@ from osm_gitops.model.explained import (
     SizeUse,
     TargetUse,
 )
-from osm_gitops.model.finding import Finding, Severity
+from osm_gitops.model.finding import Finding
 from osm_gitops.model.objects import Json
 from osm_gitops.plan.counterfactual import differing, secret_lines
+from osm_gitops.report.finding_json import FINDING_RECORD, finding_json
 from osm_gitops.report.json_words import FORMAT_VERSION, object_json, problem_json
 from osm_gitops.report.mask import MASK, Masker
 from osm_gitops.report.schema_words import (
@@ -258,17 +259,7 @@ def _document(explanation: Explanation) -> dict[str, Json]:
         ],
         "target": _target(explanation.target) if explanation.target else None,
         "rendering": _rendering(explanation.rendering) if explanation.rendering else None,
-        "findings": [
-            {
-                "rule": each.id,
-                "severity": each.severity.value,
-                "message": each.message,
-                "where": each.where,
-                "field": each.field,
-                "fix": each.fix,
-            }
-            for each in explanation.findings
-        ],
+        "findings": [finding_json(each) for each in explanation.findings],
         "warnings": [problem_json(problem) for problem in explanation.warnings],
         "problems": [problem_json(problem) for problem in explanation.problems],
     }
@@ -424,15 +415,7 @@ _DEFINITIONS: Final = {
         changes=texts("Objects that apply would change, with action and reason."),
         problems=listing("problem", "Why it could not be compared."),
     ),
-    "finding": record(
-        "A finding of validate.",
-        rule=text("The id of the rule."),
-        severity={"enum": [each.value for each in Severity], "description": "How bad it is."},
-        message=text("What is wrong."),
-        where=text("The file with its line."),
-        field=text("The field of the MachineDeployment."),
-        fix=text("What to do about it."),
-    ),
+    "finding": FINDING_RECORD,
     "command": record(
         "A command for the machine.",
         command=text("The command."),

@@ -13,9 +13,10 @@ from urllib.parse import quote
 from osm_gitops.errors import shortened
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.model.objects import BUILT_IN, Json
+from osm_gitops.report.finding_json import FINDING_RECORD, finding_json, place
 from osm_gitops.report.json_words import FORMAT_VERSION, HOME
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.schema_words import COUNT, PROBLEM, format_version, head, listing, record, text, texts
+from osm_gitops.report.schema_words import COUNT, format_version, head, listing, record
 from osm_gitops.report.visible import visible
 
 _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -83,13 +84,6 @@ def masked(findings: Iterable[Finding], masker: Masker) -> tuple[Finding, ...]:
     )
 
 
-def place(finding: Finding) -> tuple[str, int]:
-    """The file of a finding, as code hosts name it, and its line, or 0."""
-    where = finding.where.removeprefix("./")
-    path, _, line = where.rpartition(":")
-    return (path, int(line)) if path and line.isdecimal() else (where, 0)
-
-
 def findings_text(report: ValidationReport) -> str:
     """A paragraph for each finding, and a summary line."""
     return "".join(_paragraphs(report)) + _summary(report) + "\n"
@@ -145,29 +139,9 @@ def findings_json(report: ValidationReport) -> str:
             "suppressed": report.suppressed,
             **report.counts,
         },
-        "findings": [_json(finding) for finding in report.findings],
+        "findings": [finding_json(finding) for finding in report.findings],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def _json(finding: Finding) -> dict[str, Any]:
-    path, line = place(finding)
-    return {
-        "code": finding.code,
-        "message": finding.message,
-        "where": finding.where,
-        "object": finding.about,
-        "field": finding.field,
-        "fix": finding.fix,
-        "id": finding.id,
-        "severity": finding.severity.value,
-        "file": path,
-        "line": line,
-        "seenIn": list(finding.seen_in),
-        "suppressed": finding.suppressed,
-        "others": list(finding.others),
-        "consequences": list(finding.consequences),
-    }
 
 
 def findings_schema() -> dict[str, Json]:
@@ -184,18 +158,6 @@ def findings_schema() -> dict[str, Json]:
         "documents": "Different user-data documents that were checked.",
         "texts": "Different files in them that were checked.",
     }
-    finding = record(
-        "One finding. Texts that do not apply are empty.",
-        **PROBLEM | {"code": text("The code of its error, such as OG2101, or else the id.")},
-        id=text("The id of the rule, by which it can be suppressed."),
-        severity={"enum": [severity.value for severity in Severity], "description": "How much it matters."},
-        file=text("The file of where."),
-        line=COUNT | {"description": "The line in the file; 0 if it is not known."},
-        seenIn=texts("Pools and combinations that have it, by what they share; empty if it does not depend on them."),
-        suppressed=text("The reason that an annotation gives for ignoring it; empty if there is none."),
-        others=texts("Further objects that have it, such as files that include the same part."),
-        consequences=texts("Rules whose findings follow from it and are left out."),
-    )
     return {
         **head("findings", "Findings"),
         **record(
@@ -204,7 +166,7 @@ def findings_schema() -> dict[str, Json]:
             summary=record("Counts.", **{key: COUNT | {"description": text} for key, text in counted.items()}),
             findings=listing("finding", "All findings, suppressed ones too."),
         ),
-        "$defs": {"finding": finding},
+        "$defs": {"finding": FINDING_RECORD},
     }
 
 
