@@ -317,6 +317,12 @@ def _discovered(fleet: Fleet, request: Request, trust: Trust) -> Discovery:
     if fleet.kkp and request.worker.is_named:
         what = "the fleet file has user clusters of KKP, each of which is one cluster"
         raise input_error(Code.OPTIONS_CONFLICT, what, where="--worker-cluster-kubeconfig", fix="Leave it out")
+    seeds = {entry.seed for entry in fleet.kkp}
+    if len({request.management.over(seed) for seed in seeds}) < len(seeds):
+        what = f"the fleet file has {len(seeds)} seeds, and this flag would make one of them"
+        fix = "Leave it out, or give each seed a fleet file of its own"
+        flag = "--kubeconfig" if request.management.kubeconfig else "--context"
+        raise input_error(Code.OPTIONS_CONFLICT, what, where=flag, fix=fix)
     return discover(fleet, request.connections, request.management, trust, allow_empty=request.allow_empty)
 
 
