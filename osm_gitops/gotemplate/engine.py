@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -290,7 +291,9 @@ def as_fault(error: BaseException) -> TemplateFault:
         case ValueNotSet():
             return absence(error.message or "a value is not set")
         case UndefinedError():
-            return TemplateFault(f"{_sentence(error.message)}; give it a value with `| default(…)`")
+            # Python's names of classes tell a reader of the template nothing.
+            said = re.sub(r"'(?:builtins|osm_gitops)[\w.]* object'", "the value", _sentence(error.message))
+            return TemplateFault(f"{said}; give it a value with `| default(…)`")
         case RecursionError() | MemoryError() | SyntaxError():
             where = "for the template compiler" if isinstance(error, SyntaxError) else "or needs too much memory"
             return BoundExceeded(f"it is nested too deeply {where}; make it simpler")

@@ -186,3 +186,23 @@ def test_a_secret_in_a_file_that_others_may_read_is_told_whatever_the_file_is_ca
     told = [each for each in json.loads(report)["findings"] if each["id"] == "world-readable-secret"]
     assert bool(told) == is_told
     assert "getter-token" not in report
+
+
+WRITTEN = (
+    ("cat >/etc/site <<END\n{{ .Token }}\nEND\n", True),
+    ("echo 'token={{ .Token }}' >/etc/site\n", True),
+    ("echo '{{ .Token | b64enc }}' | tee /etc/site\n", True),
+    ("umask 077\ncat >/etc/site <<END\n{{ .Token }}\nEND\n", False),
+    ("echo '{{ .Token }}' >/etc/site\nchmod 600 /etc/site\n", False),
+    ("cat >/etc/site <<END\n{{ .SecretName }}\nEND\n", False),
+)
+
+
+@pytest.mark.parametrize(("text", "is_told"), WRITTEN, ids=[each[0] for each in WRITTEN])
+def test_a_secret_that_a_script_writes_where_others_may_read_it_is_told(
+    text: str, is_told: bool, tmp_path: Path
+) -> None:
+    files = [file("/opt/bin/more", f"#!/bin/bash\n{text}", 700)]
+    write_tree(tmp_path, profile(script="#!/bin/sh\necho hello\n", provisioningConfig={"files": files}), pool())
+    findings = json.loads(osm_gitops("validate", str(tmp_path), "-o", "json").out)["findings"]
+    assert any(each["id"] == "world-readable-secret" for each in findings) == is_told
