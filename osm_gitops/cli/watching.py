@@ -6,7 +6,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -83,7 +83,10 @@ def with_watch(*, refreshes: bool) -> Callable[[Callable[..., CommandResult]], C
                 _refuse(request, given)
                 head = partial(remote_head, parse_address(repo), ref or "", request.token) if repo else None
                 return _watch(
-                    partial(_configured, opening, command, given, starts, refreshes=refreshes), flags, head, refreshes
+                    partial(_configured, opening, command, given, starts, _Starts(given), refreshes=refreshes),
+                    flags,
+                    head,
+                    refreshes,
                 )
             _refuse_idle(flags)
             with starts.notified(), opening() as ready:
@@ -147,12 +150,14 @@ class _Starts:
 
 @dataclass(frozen=True, slots=True)
 class _Configuration:
-    """The configuration of one run: a command with its options, and the clusters that these name."""
+    """The configuration of one run: a command with its options, and the clusters that these name. ``runs`` tells of
+    those that the command could not start."""
 
     request: Request
     command: Callable[..., CommandResult]
     given: Mapping[str, Any]
     specs: Sequence[ClusterSpec]
+    runs: _Starts
 
     @property
     def only(self) -> tuple[str, ...]:
@@ -166,7 +171,8 @@ class _Configuration:
         only = batch.pools or self.request.only
         request = replace(self.request, clusters=batch.clusters, only=only, watched=fleet)
         try:
-            outcome = self.command(request, **{**self.given, **sinks}).outcome
+            with self.runs.notified():
+                outcome = self.command(request, **{**self.given, **sinks}).outcome
         finally:
             self.request.connections.close()
         return [each.ran for each in outcome.measured]
@@ -178,18 +184,21 @@ def _configured(
     command: Callable[..., CommandResult],
     given: Mapping[str, Any],
     starts: _Starts,
+    runs: _Starts,
     *,
     refreshes: bool,
 ) -> Iterator[_Configuration]:
     """Read the configuration anew, with connections of its own: kubeconfigs may have changed. Raises OsmGitopsError."""
     from osm_gitops.cli.clusters import clusters_of, live_clusters_of  # noqa: PLC0415 - slow
 
-    with starts.notified(), opening() as ready:
-        allow_empty = given.get("allow_empty", True)
-        with closing(Connections(dict(os.environ))) as connections:
+    with ExitStack() as stack:
+        with starts.notified():
+            ready = stack.enter_context(opening())
+            connections = stack.enter_context(closing(Connections(dict(os.environ))))
+            allow_empty = given.get("allow_empty", True)
             request = replace(ready, connections=connections, writes=True, allow_empty=allow_empty)
             specs = live_clusters_of(request) if refreshes else clusters_of(request, needs_target=True)
-            yield _Configuration(request, command, given, specs)
+        yield _Configuration(request, command, given, specs, runs)
 
 
 def _watch(read: Callable[[], Any], flags: _Flags, head: Callable[[], str] | None, refreshes: bool) -> int:

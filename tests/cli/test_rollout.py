@@ -86,6 +86,7 @@ def test_a_pool_is_rolled_only_with_its_new_configuration_in_the_cluster_and_wit
     ran = _rollout(changed, "--cluster-dns", "10.0.0.9", "--roll", "5", "--yes")
     assert ran.code == 0, ran.err
     assert f"machine-controller replaces 1 machine of kube-system/{_POOL}" in ran.err
+    assert "by the next run: osm-gitops apply, and with a git target osm-gitops refresh" in ran.err
     assert _template(changed)["metadata"]["annotations"].keys() == {"forceRestart"}
     others = [name for name in changed.osm.pools() if name != _POOL]
     assert not any("forceRestart" in str(_template(changed, name)) for name in others)

@@ -32,6 +32,7 @@ from tests.cli.scenes import facts, pool, profile, secret, write_fleet
 from tests.faults import told
 from tests.git.repos import git, new_repository, pin_git
 from tests.kkp.seed import Seed
+from tests.kube.inbox import opened_inbox
 
 _SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
 _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
@@ -585,3 +586,31 @@ def test_a_second_replica_gets_the_lease_only_after_the_first_and_then_finds_not
 
     watch(scenario, *scene.arguments[:-2], *scene.connection(proxy.cluster))
     assert [code for code, _ in told(seconds[0].err)] == [Code.LOCK_NOT_TAKEN]
+
+
+def test_a_configuration_that_cannot_be_read_is_told_to_the_webhook_once(
+    scene: Scene, watch: Callable[..., Ran], tmp_path: Path
+) -> None:
+    folder = tmp_path / "fleet"
+    _fleet(folder, {"one": (scene.cluster, "cluster")})
+    good = (folder / "osm-gitops.yaml").read_text("utf-8")
+
+    def broken_twice(loop: Loop) -> None:
+        write_fleet(folder, "clusters: nothing\n")
+        loop.run()
+        loop.run()
+
+    def scenario(loop: Loop) -> None:
+        loop.start()
+        broken_twice(loop)
+        (folder / "osm-gitops.yaml").write_text(good, "utf-8")
+        loop.run()
+        broken_twice(loop)
+
+    with opened_inbox() as inbox:
+        (tmp_path / "url").write_text(f"http://{inbox.address}/\n", "utf-8")
+        arguments = ("--fleet", str(folder / "osm-gitops.yaml"), "--notify-url-file", str(tmp_path / "url"))
+        watch(scenario, "apply", "--yes", *arguments)
+    texts = [json.loads(each.body)["text"] for each in inbox.sent]
+    assert len(texts) == 2
+    assert all(text.startswith("the run was not carried out: 1 error, 1 of them new") for text in texts)
