@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from random import uniform
+from time import sleep
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.config.spec import ClusterSpec, PullRequestSpec, TargetSpec
@@ -24,7 +26,9 @@ from osm_gitops.targets.git import GitSession
 if TYPE_CHECKING:
     from osm_gitops.pipeline.pull_requests import PullRequests
 
-_PUSH_ATTEMPTS: Final = 5
+_PUSH_ATTEMPTS: Final = 20
+"""Of runs that push at the same time, one succeeds each time."""
+_LONGEST_PAUSE: Final = 8.0  # seconds
 _TOGETHER: Final = "all clusters"
 
 
@@ -114,7 +118,7 @@ class GitWork:
     def _deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, Delivery]:
         if self.stale and not self._plan_again(options, confirm, problems):
             return {}
-        for _ in range(_PUSH_ATTEMPTS):
+        for attempt in range(_PUSH_ATTEMPTS):
             withdraws = self._nothing_left(options, problems)
             done = {} if withdraws else self._commit(options, problems)
             try:
@@ -129,7 +133,9 @@ class GitWork:
                 return done
             self.moved = True
             options.note("The remote has newer commits: planning again from them.")
-            if not self._plan_again(options, confirm, problems):
+            if attempt:  # more than one other run pushes, such as other shards
+                sleep(_pause(attempt))
+            if not self._plan_again(options, confirm, problems, fetch=attempt > 0):
                 return {}
         problems.append(
             Problem(
@@ -141,10 +147,14 @@ class GitWork:
         )
         return {}
 
-    def _plan_again(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> bool:
-        """Plan from newer commits; returns whether to continue."""
+    def _plan_again(
+        self, options: RunOptions, confirm: Confirm, problems: list[Problem], *, fetch: bool = False
+    ) -> bool:
+        """Plan from newer commits, which have been fetched, or are; returns whether to continue."""
         before = self.plans
         try:
+            if fetch:
+                self.session.catch_up()
             self._read_again()
         except OsmGitopsError as failure:
             problems.extend(failure.problems)
@@ -233,3 +243,8 @@ class GitWork:
         except OsmGitopsError as failure:
             problems.extend(failure.problems)
             return {}
+
+
+def _pause(attempt: int) -> float:
+    """Seconds before the next attempt, at random, so that runs that met once do not meet each time."""
+    return uniform(0, min(_LONGEST_PAUSE, 0.25 * 2**attempt))  # noqa: S311 # no secret

@@ -29,7 +29,7 @@ from osm_gitops.targets.file_encryption import HIDDEN
 from osm_gitops.targets.files import SECRET_KINDS
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
-from tests.bench import clusters, shapes, validation
+from tests.bench import clusters, shapes, shards, validation
 from tests.bench.fleets import CHANGE, PROFILES, write_fleet
 from tests.bench.usage import Row, Usage, unit, usage
 
@@ -57,6 +57,7 @@ def measures() -> Iterator[Row]:
         yield from _files(folder / "target-1000")
         yield from shapes.measures(folder)
         yield from validation.measures(folder)
+    yield from shards.measures()
     yield from clusters.measures(1_000)
 
 

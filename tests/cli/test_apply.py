@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import Code
+from osm_gitops.pipeline import git_work
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import clone_with_remote, file, pool, profile, write_fleet, write_tree
 from tests.faults import Expected, told
@@ -311,8 +312,13 @@ def test_a_push_that_comes_too_late_is_planned_and_pushed_again(tree: Path, tmp_
     assert (clone / "theirs.txt").is_file()
 
 
-def test_a_push_that_always_comes_too_late_is_given_up_and_leaves_all_to_the_others(tree: Path, tmp_path: Path) -> None:
+def test_a_push_that_always_comes_too_late_is_given_up_and_leaves_all_to_the_others(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert tree.is_dir()
+    pauses: list[float] = []
+    monkeypatch.setattr(git_work, "_PUSH_ATTEMPTS", 5)
+    monkeypatch.setattr(git_work, "sleep", pauses.append)
     remote, clone = _racing(tmp_path)
     hook = clone / ".git" / "hooks" / "pre-push"
     again = hook.read_text().replace(f"[ -e {tmp_path}/raced ] && exit 0\n", "").replace("echo x >", "echo x >>")
@@ -320,6 +326,8 @@ def test_a_push_that_always_comes_too_late_is_given_up_and_leaves_all_to_the_oth
     ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
     assert ran.code == 1
     assert Expected(Code.PUSH_TOO_LATE, "5") in told(ran.err)
+    assert len(pauses) == 4  # after the first time it is tried again at once
+    assert all(0 <= pause <= 8 for pause in pauses)
     assert "committed" not in ran.err
     assert git(remote, "log", "--format=%s", "main").splitlines() == ["theirs"] * 5 + ["start"]
     assert git(clone, "rev-parse", "HEAD") == git(remote, "rev-parse", "main")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from jsonschema import Draft202012Validator
 from osm_gitops.commands.install.install_plan import ConfigRepo, Jobs
 from osm_gitops.commands.install.jobs import jobs
 from osm_gitops.commands.status.runs import runs_schema
+from osm_gitops.config.shards import Shard
 from osm_gitops.errors import Code
 from osm_gitops.model.desired import Side
 from osm_gitops.targets.cluster.results import result_name
@@ -101,6 +104,39 @@ def test_a_run_without_a_fleet_file_has_no_shards(tmp_path: Path) -> None:
     ran = osm_gitops("plan", "--from", str(tree), "--to", str(tmp_path / "out"), "--shard=0/2")
     assert ran.code == 1
     assert told(ran.err) == [Expected(Code.OPTIONS_CONFLICT, "--shard 0/2")]
+
+
+@pytest.mark.exhaustive
+def test_sixteen_shards_push_at_once_and_lose_nothing(tmp_path: Path) -> None:
+    """Each has a clone of its own, as pods have, and starts when all others do."""
+    clusters = [f"c{number:02}" for number in range(48)]
+    seed = new_repository(tmp_path / "seed")
+    write_tree(seed / "tree", profile(), pool())
+    listed = "".join(f"- {{name: {name}, from: tree}}\n" for name in clusters)
+    write_fleet(seed, f"defaults: {{to: {{git: {{path: desired}}}}}}\nclusters:\n{listed}")
+    git(seed, "add", ".")
+    git(seed, "commit", "--quiet", "-m", "fleet")
+    remote = tmp_path / "remote.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(seed), str(remote))
+    arguments = ["apply", "--yes", "--dangerously-plaintext-secrets", "--push", "--repo", f"file://{remote}"]
+    command = [sys.executable, "-m", "osm_gitops", *arguments]
+    shards = [Shard(index, 16) for index in range(16) if any(Shard(index, 16).has(name) for name in clusters)]
+    runs = [
+        subprocess.Popen(
+            [*command, f"--shard={each.index}/16"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+        )
+        for each in shards
+    ]
+    ends = [(run.communicate()[1], run.returncode) for run in runs]
+    assert [said for said, code in ends if code] == []
+    written = git(remote, "ls-tree", "--name-only", "HEAD", "desired/").split()
+    assert written == [f"desired/{name}" for name in clusters]
+    subjects = git(remote, "log", "--format=%s", "--grep=^osm-gitops: ").splitlines()
+    assert len(subjects) == len(set(subjects)) == len(clusters)
 
 
 _HOME = "osm-gitops"
