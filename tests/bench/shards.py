@@ -14,7 +14,7 @@ from time import perf_counter
 from tests.bench.fleets import PROFILES, documents, machine, write_facts, write_profiles
 from tests.bench.usage import Row, unit
 
-_CLUSTERS = 240
+_CLUSTERS = 48
 _POOLS = 20
 _COUNTS = (1, 4, 16)
 _AGAIN = "planning again"
