@@ -231,7 +231,11 @@ CONTAINERD_MUTATIONS: Final = (
     _containerd("version 2 with names of 3", "version = 3", "version = 2", "containerd-unknown-plugin", by_tool=False),
     _containerd("no version", "version = 3\n", "", "containerd-version", by_tool=False),
     _containerd(
-        "no CRI", "version = 3\n", 'version = 3\ndisabled_plugins = ["cri"]\n', "containerd-value", by_tool=False
+        "no CRI",
+        "version = 3\n",
+        'version = 3\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n',
+        "containerd-value",
+        by_tool=False,
     ),
     _containerd(
         "mirrors beside config_path",
@@ -254,7 +258,6 @@ CONTAINERD_MUTATIONS: Final = (
         "discard_unpacked_layers = false",
         'discard_unpacked_layers = false\nmax_concurrent_downloads = "3"',
         "containerd-value",
-        by_tool=False,
     ),
     _containerd(
         "relative folder of CNI",
