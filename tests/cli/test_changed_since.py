@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from osm_gitops.errors import Code
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.render.data import ROOT_TYPES
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
 from tests.conformance_data import DATA
@@ -128,6 +130,13 @@ def test_a_change_selects_the_clusters_that_it_concerns(fleet: Path, edit: str) 
     assert _chosen(since="HEAD~1") == expected
 
 
+@pytest.fixture
+def _deep() -> None:
+    """The first engine raises Python's limit of recursion, and hypothesis warns if a property does."""
+    Engine(ROOT_TYPES)
+
+
+@pytest.mark.usefixtures("_deep")
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=st.sets(st.sampled_from([*_EDITS]), min_size=2, max_size=4))
 def test_no_cluster_that_renders_differently_is_left_out(fleet: Path, edits: set[str]) -> None:
