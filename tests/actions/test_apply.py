@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.actions.conftest import Config, Jobs
 from tests.actions.runner import Job
 from tests.cli.scenes import GETTER_TOKEN, profile, write_tree
@@ -47,6 +49,7 @@ def test_without_a_key_nothing_is_lost(applied: Config, jobs: Jobs) -> None:
     assert RECIPIENT in job.log  # for whom it is encrypted
 
 
+@pytest.mark.exhaustive
 def test_no_line_of_a_script_is_a_command_to_the_runner(applied: Config, jobs: Jobs) -> None:
     for lines in ("one", "two"):
         script = f"#!/bin/sh\n::warning::a stranger's words\n: {lines}\n"
@@ -72,6 +75,7 @@ def test_no_line_of_a_script_is_a_command_to_the_runner(applied: Config, jobs: J
     assert opened.start() < words.start() < closed.start()
 
 
+@pytest.mark.exhaustive
 def test_options_and_committer_are_inputs(config: Config, jobs: Jobs) -> None:
     inputs = {"args": "--branch\nosm-gitops/update\n", "committer_name": "A Bot", "committer_email": "bot@example.com"}
     job = jobs.push(config).run("apply", sops_age_key=KEY, **inputs)
@@ -80,6 +84,7 @@ def test_options_and_committer_are_inputs(config: Config, jobs: Jobs) -> None:
     assert "clusters" not in git(config.remote, "ls-tree", "--name-only", "main").split()
 
 
+@pytest.mark.exhaustive
 def test_what_is_not_committed_is_refused_unless_the_workflow_allows_it(config: Config, jobs: Jobs) -> None:
     before = git(config.remote, "rev-parse", "main")
     job = jobs.push(config)

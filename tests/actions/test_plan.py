@@ -58,6 +58,7 @@ def test_a_pull_request_gets_a_summary_a_comment_and_the_whole_plan(
     assert GETTER_TOKEN not in job.log + job.summary + body
 
 
+@pytest.mark.exhaustive
 def test_a_plan_of_what_is_not_committed_fails(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
     job = jobs.pull_request(applied)
@@ -67,6 +68,7 @@ def test_a_plan_of_what_is_not_committed_fails(applied: Config, jobs: Jobs) -> N
     assert "not as committed: pools/MachineDeployment-unreviewed.yaml" in job.log
 
 
+@pytest.mark.exhaustive
 def test_the_comment_is_updated_not_repeated_and_found_on_any_page(applied: Config, jobs: Jobs, github: GitHub) -> None:
     for number in range(150):
         github.add("someone", f"opinion {number}")
@@ -86,6 +88,7 @@ def test_the_comment_is_updated_not_repeated_and_found_on_any_page(applied: Conf
     assert _bodies(github)[150:] == [f"{_MARKER}## osm-gitops plan\n\nNo changes.\n\n"]
 
 
+@pytest.mark.exhaustive
 def test_where_nothing_changes_no_comment_is_begun(applied: Config, jobs: Jobs, github: GitHub) -> None:
     applied.pull_request(_other_file)
     job = _plan(jobs, applied)
@@ -94,6 +97,7 @@ def test_where_nothing_changes_no_comment_is_begun(applied: Config, jobs: Jobs, 
     assert github.comments == []
 
 
+@pytest.mark.exhaustive
 def test_comments_of_others_are_left_alone_whatever_marker_they_bear(
     applied: Config, jobs: Jobs, github: GitHub
 ) -> None:
@@ -121,6 +125,7 @@ def _many_lines(pools: int) -> Callable[[Config], None]:
     return change
 
 
+@pytest.mark.exhaustive
 def test_a_plan_too_long_for_a_comment_is_cut_there_and_whole_elsewhere(
     applied: Config, jobs: Jobs, github: GitHub
 ) -> None:
@@ -137,6 +142,7 @@ def test_a_plan_too_long_for_a_comment_is_cut_there_and_whole_elsewhere(
     assert all(f"pool-{number:02}-kube-system-bootstrap-config" in whole for number in range(6))
 
 
+@pytest.mark.exhaustive
 def test_a_plan_too_long_for_the_summary_is_cut_there_too(applied: Config, jobs: Jobs, github: GitHub) -> None:
     applied.pull_request(_many_lines(27))
     job = _plan(jobs, applied, args="--verbose")
@@ -183,6 +189,7 @@ def test_a_key_never_meets_what_a_fork_wrote(applied: Config, jobs: Jobs) -> Non
     assert job.summary.startswith("This run has no keys.")
 
 
+@pytest.mark.exhaustive
 def test_dependabot_with_a_key_is_planned_like_others(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
     job = jobs.pull_request(applied, actor="dependabot[bot]").run("plan", sops_age_key=KEY)
@@ -190,6 +197,7 @@ def test_dependabot_with_a_key_is_planned_like_others(applied: Config, jobs: Job
     assert job.summary.startswith("## osm-gitops plan")
 
 
+@pytest.mark.exhaustive
 def test_keys_can_be_kept_from_all_pull_requests(applied: Config, jobs: Jobs, github: GitHub) -> None:
     applied.pull_request(_new_pool)
     job = jobs.pull_request(applied).run("plan", without_keys="true")
@@ -200,6 +208,7 @@ def test_keys_can_be_kept_from_all_pull_requests(applied: Config, jobs: Jobs, gi
 # -- failures --
 
 
+@pytest.mark.exhaustive
 def test_a_comment_that_is_refused_fails_where_it_should_have_worked(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
     job = _plan(jobs, applied, token=READING)
@@ -208,6 +217,7 @@ def test_a_comment_that_is_refused_fails_where_it_should_have_worked(applied: Co
     assert READING not in job.log
 
 
+@pytest.mark.exhaustive
 def test_an_api_that_is_not_there_fails_with_a_sentence(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
     job = jobs.pull_request(applied)
@@ -242,6 +252,7 @@ def test_a_plan_that_apply_would_refuse_fails_the_check_and_is_reported(
     assert refusal in (job.uploads["osm-gitops-plan-fleet"] / "plan.md").read_text("utf-8")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "change",
     [

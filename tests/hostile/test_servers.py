@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +21,7 @@ from osm_gitops.bounded.programs import Limits
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, OsmGitopsError
 from osm_gitops.kube import api as api_module
-from osm_gitops.kube import credentials, pushgateway
+from osm_gitops.kube import credentials
 from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP, LEASE, MACHINE_DEPLOYMENT, Kind
 from osm_gitops.kube.pushgateway import Pushgateway
@@ -297,10 +298,9 @@ _GATEWAYS: Final = SLOW | {f"endless {name}": each for name, (each, _) in ENDLES
 
 
 @pytest.mark.parametrize("name", _GATEWAYS)
-def test_a_pushgateway_has_a_deadline_and_a_size(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pushgateway, "_TOTAL", 0.5)
+def test_a_pushgateway_has_a_deadline_and_a_size(name: str) -> None:
     with hostile(_GATEWAYS[name]) as server:
-        gateway = Pushgateway.at(server.address)
+        gateway = replace(Pushgateway.at(server.address), retries=RetryPolicy(total=0.5, sleep=lambda _: None))
         if _IN_BODIES.search(name):  # the status has come, and nothing more is read
             gateway.push("a 1\n", {"job": "a"}, {})
         else:

@@ -56,6 +56,7 @@ def test_some_attacks_of_every_kind_end_with_a_sentence(small: Prison) -> None:
     assert not small.failures(chosen)
 
 
+@pytest.mark.exhaustive
 def test_some_long_texts_are_translated_or_refused(usual: Prison) -> None:
     chosen = _share(text_attacks(), 17)
     assert len(chosen) > 10
