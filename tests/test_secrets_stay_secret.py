@@ -346,7 +346,7 @@ def test_without_keys_every_pool_renders_and_holds_nothing_of_what_is_encrypted(
         settings = replace(Settings(), registry_credentials_secret=("kube-system", credentials))
         spec = ClusterSpec("c", SourceSpec(tree, tree, tree), (), None)
         inputs = load_inputs(spec, settings, {}, KeySearch({}, without_keys=True))
-        desired = render_cluster("c", inputs, settings)
+        desired = render_cluster("c", inputs, settings).desired
         assert (inputs.unreadable, desired.failed) == ((), {})
         assert len(desired.pools) == len(_inline_specs(canaries.new)) + 4
         assert canaries.seen_in("\n".join(map(dump, (dict(each.body) for each in desired.objects)))) == []

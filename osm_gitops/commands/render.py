@@ -65,7 +65,8 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
         shown.update(dict.fromkeys(new))
         console.problems(new, masker=Masker(sensitive))
 
-    for _, desired in desired_states([replace(spec, frozen=not kept) for spec in clusters], options, problems):
+    for _, rendered in desired_states([replace(spec, frozen=not kept) for spec in clusters], options, problems):
+        desired = rendered.desired
         pools += (*desired.pools, *desired.failed)
         sensitive |= desired.sensitive
         show_new()

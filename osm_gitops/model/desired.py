@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -99,14 +99,6 @@ class SecretTexts:
 NO_SECRETS = SecretTexts()
 ALL_SECRET = SecretTexts(whole=True)
 
-FindSecretTexts = Callable[[ObjectRef | None], SecretTexts]
-"""Returns it for a pool, or for the profiles without one. It is slow, so it is called only for what is shown."""
-
-
-def no_secret_texts(_pool: ObjectRef | None) -> SecretTexts:
-    """For runs that render nothing."""
-    return NO_SECRETS
-
 
 def together(found: Iterable[SecretTexts]) -> SecretTexts:
     """Several results for the texts of one pool, combined."""
@@ -155,9 +147,9 @@ class Desired:
     or unselected pools, which are never pruned. ``foreign`` are profiles of others in the cluster, which are neither
     written nor pruned. ``no_deletion`` are reasons (unreadable documents) that forbid deletions. ``narrowed``: only
     some pools were selected. ``left`` are skipped pools, of which a git target keeps its files. ``sensitive`` are
-    values that no report may show (design.md, "Masking"), ``secret_texts`` returns lines made from secrets. ``hosts``
-    are the API servers that were read, ``sources`` the trees and files; ``uncommitted`` are differences from their
-    commits. ``facts`` has each pool, also failed ones, in runs that ask for them.
+    values that no report may show (design.md, "Masking"); ``rendered``: objects may have other texts that were made
+    from secrets. ``hosts`` are the API servers that were read, ``sources`` the trees and files; ``uncommitted`` are
+    differences from their commits. ``facts`` has each pool, also failed ones, in runs that ask for them.
     """
 
     cluster: str
@@ -169,7 +161,7 @@ class Desired:
     no_deletion: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     sensitive: frozenset[str] = frozenset()
-    secret_texts: FindSecretTexts = field(default=no_secret_texts, repr=False, compare=False)
+    rendered: bool = False
     sources: tuple[str, ...] = ()
     uncommitted: tuple[Problem, ...] = ()
     hosts: tuple[str, ...] = ()

@@ -196,7 +196,7 @@ class ClusterPlan:
     ``warnings`` about uncommitted sources. ``hosts`` are API servers that are read or written, one per line. ``left``
     are skipped pools of a live cluster, ``machines`` the known numbers of Machines, ``facts`` those of pools, in runs
     that ask for them. ``narrowed``: only some pools were selected. ``promotion`` is the revision of a cluster of a
-    wave. ``excerpts`` are what reports show, found while the pools can be rendered with other secrets; ``None`` if
+    wave. ``excerpts`` are what reports show, without what renderings with other secrets found to be secret; ``None`` if
     nothing was rendered. ``fingerprint`` is that of the whole plan, once its bodies are gone.
     """
 

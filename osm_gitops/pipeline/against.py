@@ -21,6 +21,7 @@ from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.plan import ClusterPlan, CurrentObject, CurrentState, Plan
 from osm_gitops.pipeline.options import Outcome, RunOptions
 from osm_gitops.pipeline.planning import prepared
+from osm_gitops.pipeline.rendering import Rendered
 from osm_gitops.pipeline.states import check_only, desired_states
 from osm_gitops.plan.compare import make_cluster_plan
 from osm_gitops.report.excerpts import without_bodies
@@ -89,21 +90,23 @@ def plan_against(
     plans: list[ClusterPlan] = []
     pools: list[ObjectRef] = []
     before = {spec.name: spec for spec in earlier}
-    for spec, desired in desired_states(clusters, options, problems):
-        pools += (*desired.pools, *desired.failed)
-        plans.append(_plan(desired, before.get(spec.name), revision, options))
+    for spec, rendered in desired_states(clusters, options, problems):
+        pools += (*rendered.desired.pools, *rendered.desired.failed)
+        plans.append(_plan(rendered, before.get(spec.name), revision, options))
     check_only(options.only, pools, problems)
     names = {spec.name for spec in clusters}
     plans.extend(_gone(spec, revision) for spec in earlier if spec.name not in names)
     return Outcome(Plan(tuple(plans)), tuple(problems))
 
 
-def _plan(desired: Desired, spec: ClusterSpec | None, revision: str, options: RunOptions) -> ClusterPlan:
+def _plan(rendered: Rendered, spec: ClusterSpec | None, revision: str, options: RunOptions) -> ClusterPlan:
+    desired = rendered.desired
     if spec is None:
         plan = make_cluster_plan(desired, CurrentState(), options.plan)
-        return without_bodies(prepared(plan, options, desired.secret_texts))
+        return without_bodies(prepared(plan, options, rendered.secrets))
     troubles: list[Problem] = []
-    earlier = next((found for _, found in desired_states([spec], options, troubles)), Desired(spec.name, ()))
+    before = next((found for _, found in desired_states([spec], options, troubles)), None)
+    earlier = before.desired if before is not None else Desired(spec.name, ())
     known = {wanted.ref: wanted.digest for wanted in desired.objects if wanted.digest}
     current = CurrentState(
         objects={wanted.ref: CurrentObject(wanted.ref, wanted.side, wanted.body) for wanted in earlier.objects},
@@ -113,7 +116,7 @@ def _plan(desired: Desired, spec: ClusterSpec | None, revision: str, options: Ru
     # Old secrets must be masked too.
     masked = replace(desired, sensitive=desired.sensitive | earlier.sensitive)
     plan = make_cluster_plan(masked, current, options.plan)
-    return without_bodies(prepared(plan, options, masked.secret_texts, earlier.secret_texts))
+    return without_bodies(prepared(plan, options, rendered.secrets, before.secrets if before is not None else None))
 
 
 def _warnings(desired: Desired, earlier: Desired, troubles: Sequence[Problem], revision: str) -> Iterator[Problem]:

@@ -21,9 +21,9 @@ from osm_gitops.pipeline.live_profiles import unwritable_profiles, written_profi
 from osm_gitops.pipeline.load import SourceReader, gather_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.osm_activity import OsmActivity
-from osm_gitops.pipeline.rendering import prepare
+from osm_gitops.pipeline.rendering import PoolSecrets, prepare
 from osm_gitops.pipeline.states import desired_state, unusable
-from osm_gitops.plan.machines import Comparison, machine_change, with_secrets_of
+from osm_gitops.plan.machines import Comparison, machine_change, secrets_of
 from osm_gitops.render.pools import printing_pools
 from osm_gitops.sources.kkp.records import ClusterState
 from osm_gitops.targets.cluster.pools import PoolsOfTree, read_pools, read_pools_of_tree
@@ -50,13 +50,15 @@ class LiveState:
     """One reading of a cluster: desired state, plan, and pools.
 
     ``lacks_tokens`` are the inputs of the plan if tokens that pools print do not exist yet: the plan has placeholders,
-    and is only for display. ``comparison`` is set if MachineDeployments come from a tree.
+    and is only for display. ``secrets`` is set if pools were rendered, ``comparison`` if MachineDeployments come from a
+    tree.
     """
 
     desired: Desired
     plan: ClusterPlan
     target: ClusterTarget
     problems: tuple[Problem, ...] = ()
+    secrets: PoolSecrets | None = None
     comparison: Comparison | None = None
     lacks_tokens: LiveInputs | None = None
 
@@ -125,7 +127,8 @@ def plan_live(spec: ClusterSpec, options: RunOptions, read: LiveInputs) -> LiveS
     inputs = read.inputs.build()
     lacking = read.tokens is not None and read.tokens.lack_any(read.printing)
     from_cluster = _keeps_profiles(spec)
-    desired = desired_state(spec, inputs, settings, options)
+    rendered = desired_state(spec, inputs, settings, options)
+    desired = rendered.desired
     written = written_profiles(inputs, from_cluster=from_cluster)
     leaving = frozenset(pool.ref for pool in read.pools.values() if pool.gate is Gate.DELETING)
     namespaces = frozenset(namespace for namespace, _ in written) | (set() if from_cluster else {settings.namespace})
@@ -146,13 +149,15 @@ def plan_live(spec: ClusterSpec, options: RunOptions, read: LiveInputs) -> LiveS
     )
     strays = frozenset(read.comparison.strays) if read.comparison else frozenset()
     machines = _machine_changes(read, desired)
-    desired = with_secrets_of(desired, machines, {each.ref: each for each in inputs.machines}, inputs.sensitive)
+    sensitive, sides = secrets_of(machines, {each.ref: each for each in inputs.machines}, inputs.sensitive)
+    desired = replace(desired, sensitive=desired.sensitive | sensitive)
+    secrets = replace(rendered.secrets, sides=sides)
     plan = plan_for(target, desired, replace(options.plan, leaving=leaving, strays=strays), machines)
     differences = read.comparison.warnings() if read.comparison else ()
     warnings = (*read.osm.warnings, *plan.warnings, *differences)
     plan = permitted(spec, replace(plan, hosts=options.connections.hosts(spec), warnings=warnings), leaving)
     problems = tuple(unusable(inputs))
-    return LiveState(desired, plan, target, problems, read.comparison, read if lacking else None)
+    return LiveState(desired, plan, target, problems, secrets, read.comparison, read if lacking else None)
 
 
 def _machine_changes(read: LiveInputs, desired: Desired) -> tuple[Change, ...]:

@@ -245,7 +245,7 @@ class LiveWork:
 
 def _prepared(state: LiveState, options: RunOptions) -> LiveState:
     """The state with all that reports show of its plan."""
-    return replace(state, plan=prepared(state.plan, options, state.desired.secret_texts))
+    return replace(state, plan=prepared(state.plan, options, state.secrets))
 
 
 def _kept_tokens(plan: ClusterPlan) -> ClusterPlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,16 +12,17 @@ from osm_gitops.config.spec import CLUSTER_PLACEHOLDER, ClusterSpec, LiveTarget,
 from osm_gitops.errors import Code, OsmGitopsError, Problem, target_error
 from osm_gitops.git.remote import CLONE_REMOTE
 from osm_gitops.git.repository import find_work_tree
-from osm_gitops.model.desired import Desired, FindSecretTexts
+from osm_gitops.model.desired import NO_SECRETS, Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, View
 from osm_gitops.pipeline.connections import refuse_server
 from osm_gitops.pipeline.inputs import status_of
 from osm_gitops.pipeline.options import RunOptions, named
 from osm_gitops.pipeline.osm_activity import osm_in_sources, osm_in_target
+from osm_gitops.pipeline.rendering import PoolSecrets, Rendered
 from osm_gitops.pipeline.states import desired_states
 from osm_gitops.plan.fingerprint import fingerprint
-from osm_gitops.report.excerpts import with_excerpts, without_bodies
+from osm_gitops.report.excerpts import draft, with_excerpts, without_bodies
 from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.folder import FolderTarget
@@ -60,8 +61,9 @@ class Planner:
 
                 refuse_server(spec, "to")
                 look = read_live(spec, self.options, osm_in_target(spec, self.options))
-                return self._planned(look.plan, look.desired, look.problems)
-            for _, desired in desired_states([spec], self.options, problems, into_git=True):
+                return self._planned(look.plan, look.desired, look.secrets, look.problems)
+            for _, rendered in desired_states([spec], self.options, problems, into_git=True):
+                desired, secrets = rendered.desired, rendered.secrets
                 target, encryption = folder_of(spec), self.encryption
                 if spec.trust.untrusted:
                     spec.trust.check(target.path, target.display)
@@ -69,7 +71,7 @@ class Planner:
                 plan = self._compared(FolderTarget(target.path, encryption), desired)
                 warnings = (*osm_in_sources(spec, self.options).warnings, *plan.warnings)
                 refusals = (*plan.refusals, *self._git_refusals(spec, target, encryption))
-                return self._planned(replace(plan, warnings=warnings, refusals=refusals), desired, problems)
+                return self._planned(replace(plan, warnings=warnings, refusals=refusals), desired, secrets, problems)
         except OsmGitopsError as failure:
             problems.extend(named(spec.name, failure.problems))
         return Planned(problems=tuple(problems))
@@ -79,24 +81,26 @@ class Planner:
         has the files of the branch that it is for."""
         problems: list[Problem] = []
         try:
-            for _, desired in desired_states([spec], self.options, problems, into_git=True):
+            for _, rendered in desired_states([spec], self.options, problems, into_git=True):
+                desired, secrets = rendered.desired, rendered.secrets
                 osm = osm_in_sources(spec, self.options)
                 osm.refuse(spec.name, self.options.live, unknown=False)
                 plan = self._compared(FolderTarget(folder, self.encryption), desired)
                 plan = replace(plan, warnings=(*osm.warnings, *plan.warnings))
-                planned = self._planned(plan, desired, problems, delivered=True)
-                proposal = None if base is None else self._proposal(plan, desired, folder, base)
+                planned = self._planned(plan, desired, secrets, problems, delivered=True)
+                proposal = None if base is None else self._proposal(plan, rendered, folder, base)
                 return replace(planned, proposal=proposal)
         except OsmGitopsError as failure:
             problems.extend(failure.problems)
         return Planned(problems=tuple(problems))
 
-    def _proposal(self, plan: ClusterPlan, desired: Desired, folder: Path, base: Path) -> ClusterPlan:
+    def _proposal(self, plan: ClusterPlan, rendered: Rendered, folder: Path, base: Path) -> ClusterPlan:
         """What the pull request changes, with what its text shows."""
         if base != folder:
             encryption = self.encryption.reloaded(find_work_tree(base))
-            plan = replace(plan_for(FolderTarget(base, encryption), desired, self.options.plan), warnings=plan.warnings)
-        return without_bodies(with_excerpts(plan, (_TEXT,), desired.secret_texts))
+            found = plan_for(FolderTarget(base, encryption), rendered.desired, self.options.plan)
+            plan = replace(found, warnings=plan.warnings)
+        return without_bodies(excerpted(plan, (_TEXT,), rendered.secrets))
 
     def _compared(self, target: FolderTarget, desired: Desired) -> ClusterPlan:
         advance = self.options.advance(desired.cluster, _COMPARED)
@@ -112,20 +116,38 @@ class Planner:
         return obstacles(place, encryption, detached=True, status_of=status)
 
     def _planned(
-        self, plan: ClusterPlan, desired: Desired, problems: Sequence[Problem], *, delivered: bool = False
+        self,
+        plan: ClusterPlan,
+        desired: Desired,
+        secrets: PoolSecrets | None,
+        problems: Sequence[Problem],
+        *,
+        delivered: bool = False,
     ) -> Planned:
-        plan = prepared(plan, self.options, desired.secret_texts)
+        plan = prepared(plan, self.options, secrets)
         plan = without_bodies(plan, delivered=delivered)
         return Planned(plan, pools=(*desired.pools, *desired.failed), problems=tuple(problems))
 
 
 def prepared(
-    plan: ClusterPlan, options: RunOptions, after: FindSecretTexts, before: FindSecretTexts | None = None
+    plan: ClusterPlan, options: RunOptions, after: PoolSecrets | None, before: PoolSecrets | None = None
 ) -> ClusterPlan:
-    """The plan with all that the reports of the run need, while its pools can be rendered."""
+    """The plan with all that the reports of the run need. ``after`` are the secrets of the desired state, if its pools
+    were rendered, ``before`` those of the current state if that was rendered too."""
     if options.saved:
         plan = replace(plan, fingerprint=fingerprint(plan))
-    return with_excerpts(plan, options.views, after, before)
+    return excerpted(plan, options.views, after, before)
+
+
+def excerpted(
+    plan: ClusterPlan, views: Iterable[View], after: PoolSecrets | None, before: PoolSecrets | None = None
+) -> ClusterPlan:
+    """The plan with what the views need. Its pools are rendered with other secrets here, if anything of them is shown:
+    pools that change alike only once."""
+    drafts = [draft(plan, view) for view in views]
+    pools = dict.fromkeys(pool for each in drafts for pool in each.pools)
+    now = after.of(pools) if after is not None else dict.fromkeys(pools, NO_SECRETS)
+    return with_excerpts(plan, drafts, now, before.of(pools) if before is not None else None)
 
 
 def own_branch(target: TargetSpec, cluster: str, options: RunOptions) -> str:

@@ -15,7 +15,7 @@ from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.assembly import forget_results
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, Desired, DesiredObject, SecretTexts, Side
+from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, Desired, DesiredObject, SecretTexts, Side, together
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment, is_chosen
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
@@ -25,6 +25,7 @@ from osm_gitops.model.pool_facts import HalfSize, PoolFacts
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.profiles import patched
 from osm_gitops.plan.counterfactual import Counterfactuals
+from osm_gitops.plan.machines import MachineSide
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, used_profiles
@@ -63,7 +64,7 @@ def render_cluster(
     settings: Settings,
     advance: Advance = unwatched,
     options: RenderOptions = DEFAULTS,
-) -> Desired:
+) -> Rendered:
     """Render all pools of a cluster, or those that the options select."""
     only = options.only
     machines = [machine for machine in inputs.machines if not machine.deleting]
@@ -75,7 +76,7 @@ def render_cluster(
             work.failed[ref] = problems
     left_out = [machine for machine in machines if not is_chosen(machine.name, only)]
     failed = [machine for machine in chosen if machine.ref in work.failed]
-    return Desired(
+    desired = Desired(
         cluster=cluster,
         objects=(
             *used_profiles((inputs.profiles[key] for key in work.profiles), for_git=options.for_git),
@@ -88,13 +89,14 @@ def render_cluster(
         no_deletion=(*inputs.unreadable, *([_NARROWED] if only else [])),
         warnings=tuple(dict.fromkeys((*inputs.warnings, *work.warnings))),
         sensitive=collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive),
-        secret_texts=_SecretTexts(work.series, {machine.ref: machine for machine in chosen}).find,
+        rendered=True,
         sources=inputs.sources,
         uncommitted=inputs.uncommitted,
         hosts=inputs.hosts,
         narrowed=bool(left_out),
         facts={machine.ref: work.facts(machine) for machine in chosen} if options.measured else {},
     )
+    return Rendered(desired, PoolSecrets(work.series, {machine.ref: machine for machine in chosen}))
 
 
 def prepare() -> None:
@@ -287,26 +289,37 @@ def secret_texts_of(cluster: ClusterRenderer, machine: MachineDeployment | None)
     return cluster.counterfactuals.secret_texts(machine)
 
 
-class _SecretTexts:
-    """Finds parts made from secrets, for pools whose content is shown."""
+@dataclass(frozen=True, slots=True)
+class PoolSecrets:
+    """What of a cluster's pools was made from secrets. Finding it takes some renderings of a pool, so it is asked once,
+    for the pools whose content is shown. ``sides`` are those of MachineDeployments that the run applies."""
 
-    def __init__(self, series: Series[ClusterRenderer], machines: Mapping[ObjectRef, MachineDeployment]) -> None:
-        self._series = series
-        self._machines = machines
-        self._last: tuple[ObjectRef | None, SecretTexts] | None = None
+    series: Series[ClusterRenderer] = field(repr=False)
+    machines: Mapping[ObjectRef, MachineDeployment] = field(repr=False)
+    sides: Mapping[ObjectRef, tuple[MachineSide, ...]] = field(default_factory=dict, repr=False)
 
-    def find(self, pool: ObjectRef | None) -> SecretTexts:
-        """The parts of a pool, or of the profiles without a pool."""
-        machine = None if pool is None else self._machines.get(pool)
-        if pool is not None and machine is None:
-            return NO_SECRETS
-        if self._last is None or self._last[0] != pool:
+    def of(self, pools: Iterable[ObjectRef | None]) -> dict[ObjectRef | None, SecretTexts]:
+        """The parts of each pool; those of ``None`` are of the profiles."""
+        return {pool: self._found(pool) for pool in pools}
+
+    def _found(self, pool: ObjectRef | None) -> SecretTexts:
+        machine = None if pool is None else self.machines.get(pool)
+        found = NO_SECRETS
+        if pool is None or machine is not None:
             try:
-                found: SecretTexts = self._series.ask(secret_texts_of, machine, times=RENDERINGS)
+                found = self.series.ask(secret_texts_of, machine, times=RENDERINGS)
             except InputError:  # it reaches a limit, or cannot be rendered with other secrets
                 found = ALL_SECRET
-            self._last = (pool, found)
-        return self._last[1]
+        own = self.sides.get(pool, ()) if pool is not None else ()
+        return together((found, *(side.secret_texts() for side in own)))
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The desired state of a cluster, and what finds the secrets in it."""
+
+    desired: Desired
+    secrets: PoolSecrets
 
 
 def bounds_of(settings: Settings) -> Bounds:

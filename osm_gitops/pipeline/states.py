@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, TreeRef
 from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
-from osm_gitops.model.desired import PAUSED, Desired, Left
+from osm_gitops.model.desired import PAUSED, Left
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Gate
 from osm_gitops.model.machine import is_chosen
@@ -18,13 +18,13 @@ from osm_gitops.pipeline.inputs import Origin, deciding_rules, in_git
 from osm_gitops.pipeline.live_profiles import written_profiles
 from osm_gitops.pipeline.load import SourceReader, gather_inputs, known_origins, load_settings
 from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.pipeline.rendering import RenderOptions, prepare, render_cluster
+from osm_gitops.pipeline.rendering import Rendered, RenderOptions, prepare, render_cluster
 from osm_gitops.sources.manifests import PROFILE
 
 
 def desired_states(
     clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem], *, into_git: bool = False
-) -> Iterator[tuple[ClusterSpec, Desired]]:
+) -> Iterator[tuple[ClusterSpec, Rendered]]:
     """The desired state of each cluster. Unreadable clusters add their problems. ``into_git``: for comparison with git,
     where some pools are skipped (:func:`_left`)."""
     prepare()
@@ -42,7 +42,8 @@ def desired_states(
                 options.note(note)
             problems.extend(unusable(inputs))
             left = _left(spec, inputs, options) if into_git else {}
-            yield spec, replace(desired_state(spec, inputs, settings, options), left=left)
+            rendered = desired_state(spec, inputs, settings, options)
+            yield spec, replace(rendered, desired=replace(rendered.desired, left=left))
         except OsmGitopsError as failure:
             problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
 
@@ -52,18 +53,19 @@ def _rules(spec: ClusterSpec, options: RunOptions) -> tuple[Origin, ...]:
     return in_git(known_origins(deciding_rules(spec, options), spec.trust, options.memo))
 
 
-def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Desired:
+def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Rendered:
     """Render a cluster. If profiles are read from the cluster, the result has only built-in profiles that the cluster
     lacks or has from osm-gitops: others belong to their creators."""
     advance = options.advance(spec.name, "pools rendered")
     for_git = not isinstance(spec.target, LiveTarget)
     wanted = RenderOptions(options.only, for_git=for_git, measured=options.facts)
-    desired = render_cluster(spec.name, inputs, settings, advance, wanted)
+    rendered = render_cluster(spec.name, inputs, settings, advance, wanted)
+    desired = rendered.desired
     if spec.promotion is not None:
         warnings = (*desired.warnings, *spec.promotion.warnings)
         desired = replace(desired, promotion=spec.promotion, warnings=warnings)
     if not isinstance(spec.source.profiles, LiveRef):
-        return desired
+        return replace(rendered, desired=desired)
     written = {ObjectRef(PROFILE, *key) for key in written_profiles(inputs, from_cluster=True)}
     others = {
         each.manifest.ref
@@ -71,7 +73,7 @@ def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options
         if BUILT_IN_ANNOTATION not in (each.manifest.body["metadata"].get("annotations") or {})
     }
     objects = tuple(each for each in desired.objects if each.ref.kind != PROFILE or each.ref in written)
-    return replace(desired, objects=objects, foreign=frozenset(others - written))
+    return replace(rendered, desired=replace(desired, objects=objects, foreign=frozenset(others - written)))
 
 
 def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[ObjectRef, Left]:

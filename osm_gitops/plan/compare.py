@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Code, Problem
-from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, no_secret_texts
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject
 from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE, EDGE_SCRIPT_PREFIX, PoolNames
 from osm_gitops.model.objects import LAST_APPLIED, SERVER_METADATA, Json, ObjectRef
 from osm_gitops.model.packed import PackedBody, Packer, likeness, parsed
@@ -80,7 +80,7 @@ def make_cluster_plan(
         narrowed=desired.narrowed,
         promotion=desired.promotion,
         sensitive=desired.sensitive,
-        excerpts=None if desired.secret_texts is no_secret_texts else {},
+        excerpts={} if desired.rendered else None,
     )
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
     known = comparing.present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from osm_gitops.errors import Code, Problem, some
-from osm_gitops.model.desired import Desired, SecretTexts, Side, together
+from osm_gitops.model.desired import SecretTexts, Side
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.live import Difference, FieldPath, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment
@@ -279,40 +279,34 @@ def _named(refs: Sequence[ObjectRef]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """A MachineDeployment of the tree or of the cluster; ``sealed`` are texts that count as encrypted."""
+class MachineSide:
+    """A changed MachineDeployment as it is in the tree, or in the cluster; ``sealed`` are texts that count as
+    encrypted."""
 
     body: Mapping[str, Json] = field(repr=False)
     sealed: AbstractSet[str] = field(repr=False)
 
     def secret_texts(self) -> SecretTexts:
+        """The parts of a report's texts on the MachineDeployment that are made from secrets."""
         others = [_texts(other_manifest(self.body, self.sealed, each.substitute)) for each in VARIANTS]
         return secret_texts(_texts(self.body), others)
 
 
-def with_secrets_of(
-    desired: Desired,
-    changes: Sequence[Change],
-    machines: Mapping[ObjectRef, MachineDeployment],
-    sealed: AbstractSet[str],
-) -> Desired:
-    """``desired`` with the secrets in ``changes`` of ``machines``. ``sealed`` are texts that were encrypted in the
-    source; values at the same place of a live MachineDeployment count as encrypted too."""
-    sides: dict[ObjectRef, tuple[_Side, ...]] = {}
-    sensitive = set(desired.sensitive)
+def secrets_of(
+    changes: Sequence[Change], machines: Mapping[ObjectRef, MachineDeployment], sealed: AbstractSet[str]
+) -> tuple[frozenset[str], Mapping[ObjectRef, tuple[MachineSide, ...]]]:
+    """The secrets in ``changes`` of ``machines``, and both sides of each. ``sealed`` are texts that were encrypted in
+    the source; values at the same place of a live MachineDeployment count as encrypted too."""
+    sides: dict[ObjectRef, tuple[MachineSide, ...]] = {}
+    sensitive: set[str] = set()
     for change in changes:
         before, after = change.before or {}, change.after or {}
         machine, live = machines[change.ref], provider_spec_of(before)
         replaced = frozenset(filter(None, texts_in(live))) - frozenset(texts_in(provider_spec_of(after)))
         former = replaced if machine.manifest.sealed else frozenset()
         sensitive |= collect_sensitive(Facts(), [replace(machine, provider_spec=live)], Settings(), former)
-        sides[change.ref] = (_Side(after, sealed), _Side(before, sealed | former))
-
-    def find(pool: ObjectRef | None) -> SecretTexts:
-        own = sides.get(pool, ()) if pool is not None else ()
-        return together((desired.secret_texts(pool), *(side.secret_texts() for side in own)))
-
-    return replace(desired, sensitive=frozenset(sensitive), secret_texts=find) if changes else desired
+        sides[change.ref] = (MachineSide(after, sealed), MachineSide(before, sealed | former))
+    return frozenset(sensitive), sides
 
 
 def _texts(body: Mapping[str, Json]) -> Texts:

@@ -1,18 +1,20 @@
-"""What reports need of one cluster's plan, taken out of it while its pools can be rendered.
+"""What reports need of one cluster's plan, in two steps, since it takes renderings to find what was made from secrets.
 
-It is data: diffs, which of their lines were made from secrets, and secrets that only the bodies have. So a plan can be
-kept, and handed to another process, without its bodies and without what rendered them. Nothing here is for terminals:
+A :class:`Draft` has the diffs of pools, those that change alike once, and the pools of which that must be known. With
+it, it becomes an excerpt. That is data: diffs, which of their lines were made from secrets, and secrets that only the
+bodies have. So a plan can be kept, and handed to another process, without its bodies. Nothing here is for terminals:
 ``masked`` replaces the secrets.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from osm_gitops.model.desired import FindSecretTexts
+from osm_gitops.model.desired import ALL_SECRET, SecretTexts
+from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.packed import PackedBody, parsed
 from osm_gitops.model.plan import (
     Action,
@@ -34,16 +36,17 @@ from osm_gitops.report.secret_diffs import Secrecy
 _OWN_DIGESTS = "|".join(map(re.escape, DIGESTS))
 _OWN = re.compile(rf"^([+-]annotations\.(?:{_OWN_DIGESTS}): ).*|^(bootstrap-token-).+")
 _COMPARED = frozenset({Action.UPDATE, Action.REPLACE})
-_KEPT = 256
-"""Kinds of changes whose masks are kept: the objects of some profiles, whose pools follow each other in any order."""
+SecretsOfPools = Mapping[ObjectRef | None, SecretTexts]
+"""What was made from secrets in each pool, or with ``None`` in the profiles. All of a pool that is missing counts as
+such."""
 
 
 def with_excerpts(
-    plan: ClusterPlan, views: Iterable[View], after: FindSecretTexts, before: FindSecretTexts | None = None
+    plan: ClusterPlan, drafts: Iterable[Draft], after: SecretsOfPools, before: SecretsOfPools | None = None
 ) -> ClusterPlan:
-    """The plan with what each of the views needs. ``after`` finds what was made from secrets in the desired state,
-    ``before`` in the current one, if that was rendered too."""
-    return replace(plan, excerpts={view: excerpt(plan, view, after, before) for view in views})
+    """The plan with what each view needs. ``after`` is what was made from secrets in the desired state of the pools of
+    the ``drafts``, ``before`` in the current one, if that was rendered too."""
+    return replace(plan, excerpts={each.view: excerpt(each, after, before) for each in drafts})
 
 
 def without_bodies(plan: ClusterPlan, *, delivered: bool = False) -> ClusterPlan:
@@ -59,14 +62,44 @@ def without_bodies(plan: ClusterPlan, *, delivered: bool = False) -> ClusterPlan
     return replace(plan, changes=tuple(map(slim, plan.changes)), not_deleted=tuple(map(slim, plan.not_deleted)))
 
 
-def excerpt(plan: ClusterPlan, view: View, after: FindSecretTexts, before: FindSecretTexts | None = None) -> Excerpt:
-    """What a view needs of a plan. Finding what is secret takes several renderings of a pool, so it is asked once for
-    pools that change in the same way."""
+@dataclass(frozen=True, slots=True)
+class _Member:
+    change: Change
+    diffs: tuple[TextDiff, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Pools that change in the same way; ``members`` are the changes of the first, each with its kind."""
+
+    names: list[str]
+    likeness: str | bytes
+    members: tuple[tuple[_Member, bytes], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a view needs of a plan, before it is known what is secret. Changes of one kind differ only in names of their
+    pools; ``samples`` are the first of each kind. ``learned`` are secrets that only the bodies have."""
+
+    view: View
+    groups: tuple[_Group, ...] = field(repr=False)
+    samples: Mapping[bytes, _Member] = field(repr=False)
+    learned: frozenset[str] = field(repr=False)
+
+    @property
+    def pools(self) -> tuple[ObjectRef | None, ...]:
+        """The pools of which it must be known what was made from secrets."""
+        return tuple(dict.fromkeys(each.change.pool for each in self.samples.values()))
+
+
+def draft(plan: ClusterPlan, view: View) -> Draft:
+    """Take out of a plan what a view needs."""
     pools: dict[str, list[Change]] = {}
     for change in plan.effective:
         pools.setdefault(change.group, []).append(change)
-    secrets = _Secrets(after, before, view.hide_secret_files)
     groups: dict[object, _Group] = {}
+    samples: dict[bytes, _Member] = {}
     learned: set[str] = set()
     for name, changes in pools.items():
         texts = [_texts(change, whole=view.whole) for change in changes]
@@ -76,29 +109,41 @@ def excerpt(plan: ClusterPlan, view: View, after: FindSecretTexts, before: FindS
         )
         likeness = _likeness(name, members) if view.together else name
         group = groups.get(likeness)
-        if group is None:
-            groups[likeness] = _Group([changes[0].pool_name], likeness, tuple(map(secrets.change, members)))
-            for change, inside in zip(changes, texts, strict=True):
-                learned.update(_learned(change, inside))
-        else:
+        if group is not None:
             group.names.append(changes[0].pool_name)
-    found = (ExcerptPools(tuple(group.names), group.changes, group.likeness) for group in groups.values())
-    return Excerpt(tuple(found), frozenset(learned))
+            continue
+        kinds = tuple((_without_content(each), _kind(each)) for each in members)
+        groups[likeness] = _Group([changes[0].pool_name], likeness, kinds)
+        for member, kind in kinds:
+            if member.diffs:
+                samples.setdefault(kind, member)
+        for change, inside in zip(changes, texts, strict=True):
+            learned.update(_learned(change, inside))
+    return Draft(view, tuple(groups.values()), samples, frozenset(learned))
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    change: Change
-    diffs: tuple[TextDiff, ...] = field(repr=False)
+def excerpt(draft: Draft, after: SecretsOfPools, before: SecretsOfPools | None = None) -> Excerpt:
+    """The draft without lines that were made from secrets. What is found in a sample is used for its kind."""
 
+    def masked(sample: _Member) -> tuple[TextDiff, ...]:
+        pool = sample.change.pool
+        current = None if before is None else before.get(pool, ALL_SECRET)
+        secrecy = Secrecy(after.get(pool, ALL_SECRET), current, draft.view.hide_secret_files)
+        return tuple(map(secrecy.masked, sample.diffs))
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Pools that change in the same way; ``changes`` are those of the first."""
+    known = {kind: (sample.diffs, masked(sample)) for kind, sample in draft.samples.items()}
 
-    names: list[str]
-    likeness: str | bytes
-    changes: tuple[ExcerptChange, ...] = field(repr=False)
+    def shown(member: _Member, kind: bytes) -> ExcerptChange:
+        if not member.diffs:
+            return ExcerptChange(member.change, (), ())
+        public = tuple(_masked_alike(diff, *each) for diff, *each in zip(member.diffs, *known[kind], strict=True))
+        return ExcerptChange(member.change, member.diffs, public)
+
+    found = (
+        ExcerptPools(tuple(group.names), tuple(shown(*each) for each in group.members), group.likeness)
+        for group in draft.groups
+    )
+    return Excerpt(tuple(found), draft.learned)
 
 
 def _texts(change: Change, *, whole: bool) -> tuple[TextChange, ...]:
@@ -109,36 +154,22 @@ def _texts(change: Change, *, whole: bool) -> tuple[TextChange, ...]:
     return changed_texts(None if before is None else parsed(before), None if after is None else parsed(after))
 
 
-class _Secrets:
-    """Finds out once what is secret in changes that are alike."""
+def _without_content(member: _Member) -> _Member:
+    return replace(member, change=replace(member.change, before=None, after=None, texts=()))
 
-    def __init__(self, after: FindSecretTexts, before: FindSecretTexts | None, hidden: bool) -> None:
-        self._after, self._before, self._hidden = after, before, hidden
-        self._alike: dict[object, tuple[tuple[TextDiff, ...], tuple[TextDiff, ...]]] = {}
 
-    def change(self, member: _Member) -> ExcerptChange:
-        change = replace(member.change, before=None, after=None, texts=())
-        return ExcerptChange(change, member.diffs, self._public(member) if member.diffs else ())
-
-    def _public(self, member: _Member) -> tuple[TextDiff, ...]:
-        """The diffs without lines that were made from secrets. The result is reused for pools whose diffs differ only
-        in their names."""
-        change, diffs, neutral = member.change, member.diffs, _neutral(member.change)
-        alike = tuple((diff.name, diff.state, tuple(map(neutral, diff.lines))) for diff in diffs)
-        key = (change.ref.kind, neutral(change.ref.name), alike)
-        known = self._alike.pop(key, None)
-        if known is None:
-            before = None if self._before is None else self._before(change.pool)
-            secrecy = Secrecy(self._after(change.pool), before, self._hidden)
-            known = (diffs, tuple(map(secrecy.masked, diffs)))
-        self._alike[key] = known  # the most recently used one is last
-        if len(self._alike) > _KEPT:
-            del self._alike[next(iter(self._alike))]
-        return tuple(_masked_alike(diff, *each) for diff, *each in zip(diffs, *known, strict=True))
+def _kind(member: _Member) -> bytes:
+    """A digest, which is equal for changes whose diffs differ only in names of their pools."""
+    neutral = _neutral(member.change)
+    alike = tuple((diff.name, diff.state, tuple(map(neutral, diff.lines))) for diff in member.diffs)
+    parts = (member.change.ref.kind, neutral(member.change.ref.name), alike)
+    return sha256(repr(parts).encode(errors="surrogateescape")).digest()
 
 
 def _masked_alike(diff: TextDiff, other: TextDiff, masked: TextDiff) -> TextDiff:
     """A diff with the lines masked that are masked of another one, which has the same lines but for names."""
+    if diff is other:
+        return masked
     if masked.instead != other.instead:
         return replace(diff, lines=masked.lines, added=masked.added, removed=masked.removed, instead=masked.instead)
     lines = zip(diff.lines, other.lines, masked.lines, strict=True)

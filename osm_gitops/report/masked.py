@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, SecretTexts
-from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.desired import NO_SECRETS
 from osm_gitops.model.plan import Change, ClusterPlan, Excerpt, ExcerptChange, ExcerptPools, Plan, TextDiff, View
 from osm_gitops.model.promotion import Promotion
 from osm_gitops.report.certificates import with_short_certificates
-from osm_gitops.report.excerpts import excerpt
+from osm_gitops.report.excerpts import draft, excerpt
 from osm_gitops.report.mask import Masker
 
 
@@ -97,15 +96,8 @@ def _excerpt(cluster: ClusterPlan, view: View) -> Excerpt:
     find out what is secret."""
     if cluster.excerpts is not None and view in cluster.excerpts:
         return cluster.excerpts[view]
-    return excerpt(cluster, view, _nothing if cluster.excerpts is None else _everything)
-
-
-def _nothing(_pool: ObjectRef | None) -> SecretTexts:
-    return NO_SECRETS
-
-
-def _everything(_pool: ObjectRef | None) -> SecretTexts:
-    return ALL_SECRET
+    drafted = draft(cluster, view)
+    return excerpt(drafted, {} if cluster.excerpts is not None else dict.fromkeys(drafted.pools, NO_SECRETS))
 
 
 class _Masks:

@@ -23,10 +23,11 @@ from osm_gitops.errors import Code
 from osm_gitops.model.plan import CurrentState, Plan, View
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_inputs
+from osm_gitops.pipeline.planning import excerpted
 from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import make_cluster_plan
 from osm_gitops.plan.guards import PlanOptions
-from osm_gitops.report.excerpts import with_excerpts, without_bodies
+from osm_gitops.report.excerpts import without_bodies
 from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.markdown import Markdown, format_markdown
@@ -350,12 +351,12 @@ def test_credentials_of_every_source_are_found_by_what_they_make() -> None:
 def _pools_of_tree(script: str, *, jinja: bool = False) -> Plan:
     tree = write_tree(Path("tree"), _profile(script, jinja=jinja), pool(), token=_TOKEN)
     spec = ClusterSpec("c", SourceSpec(*(TreeRef(tree, "tree"),) * 3), (), None)
-    desired = render_cluster("c", load_inputs(spec, Settings(), {}), Settings())
-    plan = make_cluster_plan(desired, CurrentState(), PlanOptions())
+    rendered = render_cluster("c", load_inputs(spec, Settings(), {}), Settings())
+    plan = make_cluster_plan(rendered.desired, CurrentState(), PlanOptions())
     # The profile itself is the author's own text.
     plan = replace(plan, changes=plan.changes[1:])
     views = [View(whole=True, together=together, hide_secret_files=True) for together in (True, False)]
-    return Plan((without_bodies(with_excerpts(plan, views, desired.secret_texts)),))
+    return Plan((without_bodies(excerpted(plan, views, rendered.secrets)),))
 
 
 @pytest.mark.parametrize(

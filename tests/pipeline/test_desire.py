@@ -14,11 +14,12 @@ from osm_gitops.gotemplate.assembly import _GoText
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.plan import Plan, View
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.planning import excerpted
 from osm_gitops.pipeline.rendering import ClusterRenderer, RenderOptions, render_cluster
 from osm_gitops.plan.fingerprint import fingerprint
 from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.render.user_data import longest_machine_name
-from osm_gitops.report.excerpts import with_excerpts, without_bodies
+from osm_gitops.report.excerpts import without_bodies
 from osm_gitops.report.text import Style, format_plan
 from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.folder import FolderTarget, render_to
@@ -33,7 +34,7 @@ def test_used_profiles_come_once_and_in_order(tmp_path: Path) -> None:
     inputs = inputs_of(
         tmp_path, profile("b"), profile("a"), profile("c"), pool("p", "b"), pool("q", "a"), pool("r", "b")
     )
-    desired = render_cluster("c", inputs, Settings())
+    desired = render_cluster("c", inputs, Settings()).desired
     assert [each.ref.name for each in desired.objects if each.ref.kind == "OperatingSystemProfile"] == ["a", "b"]
 
 
@@ -47,7 +48,7 @@ def test_facts_of_pools_have_the_bytes_that_the_provider_counts(tmp_path: Path) 
         edge,
         pool("lost", "missing"),
     )
-    desired = render_cluster("c", inputs, Settings(), options=RenderOptions(measured=True))
+    desired = render_cluster("c", inputs, Settings(), options=RenderOptions(measured=True)).desired
     facts = {ref.name: found for ref, found in desired.facts.items()}
     assert (facts["plain"].os, facts["plain"].provider, facts["plain"].kubelet) == ("ubuntu", "aws", "1.33.9")
     assert (facts["plain"].profile, facts["plain"].profile_version) == ("kube-system/a", "v1.0.0")
@@ -66,7 +67,7 @@ def test_facts_of_pools_have_the_bytes_that_the_provider_counts(tmp_path: Path) 
     assert facts["edge"].sizes[0].share == 0
     lost = facts["lost"]
     assert (lost.profile, lost.profile_version, lost.sizes) == ("kube-system/missing", "", ())
-    assert render_cluster("c", inputs, Settings()).facts == {}
+    assert render_cluster("c", inputs, Settings()).desired.facts == {}
 
 
 def test_a_pool_is_rendered_once_whatever_looks_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,14 +80,15 @@ def test_a_pool_is_rendered_once_whatever_looks_at_it(tmp_path: Path, monkeypatc
     monkeypatch.setattr("osm_gitops.workers.calls.encode", encode)
     inputs = inputs_of(tmp_path, profile("a"), pool("p", "a"), pool("q", "a"))
     folder = tmp_path / "target"
-    render_to(folder, render_cluster("c", inputs, Settings()), NO_ENCRYPTION)
+    render_to(folder, render_cluster("c", inputs, Settings()).desired, NO_ENCRYPTION)
     for path in folder.rglob("*-config.yaml"):  # every object differs
         path.write_text(path.read_text().replace("osm-gitops\n", "osm-gitops\n    more: label\n"))
     asked.clear()
 
-    desired = render_cluster("c", inputs, Settings())
+    rendered = render_cluster("c", inputs, Settings())
+    desired = rendered.desired
     plan = plan_for(FolderTarget(folder, NO_ENCRYPTION), desired, PlanOptions())
-    found = with_excerpts(plan, [View(together=True), View()], desired.secret_texts)
+    found = excerpted(plan, [View(together=True), View()], rendered.secrets)
     assert format_plan(Plan((without_bodies(found),)), Style())
     assert fingerprint(plan)
     assert render_to(folder, desired, NO_ENCRYPTION).files_written

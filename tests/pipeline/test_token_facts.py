@@ -48,7 +48,7 @@ def _printed(inputs: Inputs, tokens: Tokens, *, make: bool) -> tuple[str, frozen
     if make:
         tokens.make(machines)
     assert tokens.lack_any(machines) is not make
-    desired = render_cluster("a", replace(inputs, facts=tokens.added_to(inputs.facts, machines)), Settings())
+    desired = render_cluster("a", replace(inputs, facts=tokens.added_to(inputs.facts, machines)), Settings()).desired
     assert not desired.failed
     body = next(each.body for each in desired.objects if each.ref.name == "prints-kube-system-bootstrap-config")
     text = b64decode(body["data"]["cloud-config"]).decode()

@@ -21,7 +21,7 @@ from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.report import diff as diff_module
 from osm_gitops.report.diff import text_diff
-from osm_gitops.report.excerpts import with_excerpts, without_bodies
+from osm_gitops.report.excerpts import draft, with_excerpts, without_bodies
 from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.markdown import Markdown, format_markdown
@@ -309,36 +309,35 @@ def test_json_tells_refusals() -> None:
 
 
 def test_of_pools_that_change_alike_one_is_asked_for_its_secrets_and_all_are_masked() -> None:
-    asked = []
-
-    def secret_texts(of: ObjectRef | None) -> SecretTexts:
-        assert of is not None
-        asked.append(of)
-        return SecretTexts(frozenset({f"key: {numbers[of.name]}"}), names, known=names)
-
     numbers = {"a": 71, "b": 71, "c": 72}
     names = frozenset({"provisioning /opt/bin/setup", "data cloud-config"})
     texts = {name: f"# {name}-kube-system\n  key: {number}\n" for name, number in numbers.items()}
     cluster = _plan(texts, dict.fromkeys(numbers, "# old\n")).clusters[0]
-    found = without_bodies(with_excerpts(cluster, [View()], secret_texts))
+    drafted = draft(cluster, View())
+    assert set(drafted.pools) == {pool("a"), pool("c")}
+    secrets: dict[ObjectRef | None, SecretTexts] = {
+        each: SecretTexts(frozenset({f"key: {numbers[each.name]}"}), names, known=names)
+        for each in drafted.pools
+        if each is not None
+    }
+    found = without_bodies(with_excerpts(cluster, [drafted], secrets))
     report = json.loads(plan_json(Plan((found,))))
     changes = report["clusters"][0]["changes"]
     assert {change["pool"]["name"] for change in changes} == {*numbers}
     for change in changes:
         added = [line for diff in change["diffs"] for line in diff["lines"] if line.startswith("+")]
         assert added == [f"+# {change['pool']['name']}-kube-system", "+  ***"], change
-    assert set(asked) == {pool("a"), pool("c")}
 
 
 def test_a_rendered_plan_that_lacks_the_excerpt_of_a_view_shows_no_line() -> None:
-    def nothing_found(_pool: ObjectRef | None) -> SecretTexts:
-        return SecretTexts()
-
-    wanted = replace(desired({"a": "new line\n"}), secret_texts=nothing_found)
+    wanted = replace(desired({"a": "new line\n"}), rendered=True)
     cluster = make_cluster_plan(wanted, current(desired({"a": "old line\n"})), PlanOptions())
-    for plan in (cluster, with_excerpts(cluster, [View()], nothing_found)):
+    other, shown = draft(cluster, View()), draft(cluster, View(together=True))
+    nothing = dict.fromkeys(shown.pools, SecretTexts())
+    # Nor does one of which it was not asked what is secret.
+    for plan in (cluster, with_excerpts(cluster, [other], nothing), with_excerpts(cluster, [shown], {})):
         text = format_plan(Plan((plan,)), _STYLE)
         assert "***" in text
         assert " line" not in text
-    prepared = with_excerpts(cluster, [View(together=True)], nothing_found)
+    prepared = with_excerpts(cluster, [shown], nothing)
     assert "new line" in format_plan(Plan((without_bodies(prepared),)), _STYLE)

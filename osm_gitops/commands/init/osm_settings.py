@@ -236,7 +236,7 @@ class Agreement:
 
 def agreement(inputs: Inputs, settings: Settings, live: LiveConfigs) -> Agreement:
     """Compare what these settings render to with the live OSCs."""
-    desired = render_cluster("", inputs, settings)
+    desired = render_cluster("", inputs, settings).desired
     same: list[str] = []
     other: list[str] = []
     for each in sorted(desired.objects, key=lambda each: each.ref):

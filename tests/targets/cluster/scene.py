@@ -110,7 +110,7 @@ class Scene:
     def plan(self, *, guarded: bool = False) -> tuple[ClusterPlan, Mapping[ObjectRef, LivePool]]:
         inputs = self.inputs()
         pools = read_pools(self.live.worker, inputs.machines)
-        desired = render_cluster("prod", inputs, Settings())
+        desired = render_cluster("prod", inputs, Settings()).desired
         leaving = frozenset(each for each, pool in pools.items() if pool.gate is Gate.DELETING)
         state = read_state(self.live, desired, Scope("kube-system", frozenset({"kube-system"}), leaving))
         kinds = frozenset({"OperatingSystemConfig"} if guarded else ())

@@ -52,7 +52,7 @@ def from_git(scene: Scene, *pools: Object, flux: str = _FLUX, applies_pools: boo
     """What Flux applies of a tree: MachineDeployments, and what was rendered of them; ``spec`` is of the profile."""
     tree = write_tree(scene.folder, profile(script=scene.script, **spec), *pools)
     inputs = read_tree(Folder(tree, str(tree), in_no_git), management_namespace="kube-system", environment={})
-    desired = render_cluster("prod", inputs, Settings())
+    desired = render_cluster("prod", inputs, Settings()).desired
     for pool in pools if applies_pools else ():
         scene.worker.client().apply(pool, flux)
     for each in desired.objects:

@@ -43,7 +43,7 @@ def _api(cluster: Cluster, folder: Path, user: str = "admin") -> Api:
 def _desired(folder: Path, *pools: str, script: str = "#!/bin/sh\n", version: str = "v1.0.0") -> Desired:
     tree = write_tree(folder, profile(script=script, version=version), *(pool(name) for name in pools))
     inputs = read_tree(Folder(tree, str(tree), in_no_git), management_namespace="kube-system", environment={})
-    return render_cluster("prod", inputs, Settings())
+    return render_cluster("prod", inputs, Settings()).desired
 
 
 def _apply(live: Clusters, desired: Desired) -> None:
