@@ -1,16 +1,16 @@
 """Revision stamps for what came through git (design.md, "Revision stamps"): which objects may get which revision, and
 when a stamp is old.
 
-git cannot know the revision that machine-controller gives a MachineDeployment. So the Secrets in it tell the template
-that they were made from (``osm-gitops.io/template-digest``), and the revision is stamped on them in the cluster, when
-the MachineDeployment has that template and machine-controller has a MachineSet of its revision with it.
+git cannot know the revision that machine-controller gives a MachineDeployment. The Secrets in git name the template
+that they were made from instead (``osm-gitops.io/template-digest``). They are stamped with the revision in the cluster,
+once the MachineDeployment has that template, and machine-controller has a MachineSet of its revision with it.
 
-A live template may have more than the one in git. What is empty or false does not count in a digest, but
-machine-controller's webhook also adds defaults (:mod:`machine_templates`), and then the digest is another. Those that
-follow from the template alone are taken away again. Those of the provider are known by what its owner applied: from the
-annotation that ``kubectl apply`` leaves (Argo CD too), and from the fields that a server-side apply owns (Flux). Such a
-template counts if the live one is nothing but it with defaults. A MachineDeployment that was made in another way and
-has defaults of its provider is never stamped, and named.
+A live template may have more fields than the one in git: machine-controller's webhook adds defaults. Empty and false
+values do not count in a digest. Defaults that follow from the template alone are removed before the comparison.
+Defaults of a provider are known from what was applied: from the annotation of ``kubectl apply`` (Argo CD writes it
+too), and from the fields that a server-side apply owns (Flux). The applied template counts if the live one is the same
+with defaults. A MachineDeployment that was created in another way, and has defaults of its provider, is never stamped,
+and reported.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class MachineSetFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveMachineDeployment:
-    """A MachineDeployment as the cluster has it. ``differs`` is the first field in which its template is not that of
-    the source (:func:`template_difference`), ``difference`` all in which it is not the source's."""
+    """A MachineDeployment of the cluster. ``differs`` is the first field in which its template differs from that of the
+    source (:func:`template_difference`), ``difference`` are all fields in which it differs from the source."""
 
     ref: ObjectRef
     uid: str
@@ -92,8 +92,8 @@ def revision_fits(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]
 
 
 def template_key(template: Json) -> str:
-    """Equal for templates that machine-controller takes for equal: but for the hash label that it adds to
-    MachineSets, and with no difference between what is absent, null and empty."""
+    """Equal for templates that machine-controller treats as equal. The hash label that it adds to MachineSets does not
+    count, and absent, null and empty are the same."""
     whole = _mapping(template)
     metadata = dict(_mapping(whole.get("metadata")))
     metadata["labels"] = {key: value for key, value in _mapping(metadata.get("labels")).items() if key != _HASH_LABEL}
@@ -106,7 +106,7 @@ def template_key(template: Json) -> str:
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:
-    """Of what no machine is made from nothing counts: the definition lets anything be there."""
+    """The value if it is a map, else an empty one: the CRD allows any value, and no machine is made from others."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -116,7 +116,7 @@ def annotations_key(annotations: Mapping[str, str] | None) -> str:
 
 
 def is_as_read(pool: LivePool, metadata: Mapping[str, Json]) -> bool:
-    """Whether a MachineDeployment, of which this is the metadata now, is still what it was when it was read."""
+    """Whether a MachineDeployment is unchanged since it was read; ``metadata`` is its current one."""
     return (
         metadata.get("uid") == pool.uid
         and not metadata.get("deletionTimestamp")
@@ -140,14 +140,14 @@ def _digest(value: Json) -> str:
 
 
 STAMPED_TEMPLATE = "osm-gitops.io/stamped-template"
-"""Annotation beside the stamp: the digest of the template that the object had then. Another one now, and what it holds
-came after the stamp."""
+"""Annotation beside the stamp: the digest of the template that the object had then. If it has another one now, its
+content is newer than the stamp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stampable:
-    """The metadata of an object with our label. Missing annotations are ``None``. ``declared_by`` are field managers
-    that apply it with a revision from git, and so would write that back."""
+    """The metadata of an object with our label. Missing annotations are ``None``. ``declared_by`` are the field
+    managers that apply it with a revision from git: they would write that revision again."""
 
     ref: ObjectRef
     side: Side
@@ -160,31 +160,31 @@ class Stampable:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the revision is from git alone: it would go with the next commit without it."""
+        """Whether the revision comes only from git: it is removed when a commit no longer has it."""
         return bool(self.declared_by) and self.stamped is None
 
     @property
     def is_outdated(self) -> bool:
-        """Whether its content came after its stamp."""
+        """Whether its content is newer than its stamp."""
         return self.stamped is not None and self.template is not None and self.stamped != self.template
 
 
 @dataclass(frozen=True, slots=True)
 class PoolObjects:
-    """What of a pool's objects is there and ours."""
+    """The objects of a pool that exist and have our label."""
 
     config: Stampable | None = None
     provisioning: Stampable | None = None
     bootstrap: Stampable | None = None
 
     def all(self) -> Iterator[Stampable]:
-        """In the order in which they are stamped: machines are created from the last."""
+        """All of them, in the order of stamping. The last is the one that machines are created from."""
         return (each for each in (self.config, self.provisioning, self.bootstrap) if each is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """A stamp to set on an object, or (``revision`` is ``None``) to take away."""
+    """A stamp to set on an object, or to remove from it if ``revision`` is ``None``."""
 
     target: Stampable
     revision: str | None
@@ -192,14 +192,14 @@ class Stamp:
 
     @property
     def opens(self) -> bool:
-        """Whether Machines may have been refused until now: the revision of the bootstrap Secret is another."""
+        """Whether it changes the revision of the bootstrap Secret: machine-controller may have waited for that."""
         ref = self.target.ref
         anew = self.revision is not None and self.revision != self.target.revision
         return anew and is_gate(ref, group_of(ref))
 
     @property
     def is_contested(self) -> bool:
-        """Whether the revision from git is another one, which will be written back."""
+        """Whether git has another revision, which its field manager will write again."""
         return bool(self.target.declared_by) and self.target.revision not in {None, self.revision}
 
     @property
@@ -214,7 +214,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Stamping:
-    """What is to be stamped of a pool, in order; ``left``: why not."""
+    """The stamps of a pool, in order; ``left`` is the reason why there are none."""
 
     stamps: tuple[Stamp, ...] = ()
     left: Left | None = None
@@ -222,15 +222,15 @@ class Stamping:
 
 @dataclass(frozen=True, slots=True)
 class LiveTemplates:
-    """The template of a MachineDeployment: ``digests`` of all that it may have been written as; ``changed`` are digests
-    of templates that were applied and that it is not any more, each with the first field that was changed."""
+    """The template of a MachineDeployment. ``digests`` are those of all forms in which it may have been written.
+    ``changed`` are digests of templates that were applied and changed later, each with the first changed field."""
 
     digests: frozenset[str]
     changed: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_stamped(pool: LivePool, objects: PoolObjects, digests: frozenset[str]) -> bool:
-    """Whether nothing has to be looked at more closely: every object has the revision, is what was stamped, and was
+    """Whether a pool needs no closer look: every object has the revision, is unchanged since it was stamped, and was
     made from the template that the MachineDeployment has (:func:`digests_as_written`)."""
     found = list(objects.all())
     if not found:
@@ -241,7 +241,7 @@ def is_stamped(pool: LivePool, objects: PoolObjects, digests: frozenset[str]) ->
 
 
 def stamping_of(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) -> Stamping:
-    """What a pool's objects need; ``templates`` are those of its MachineDeployment."""
+    """The stamps that the objects of a pool need; ``templates`` are those of its MachineDeployment."""
     bootstrap, provisioning = objects.bootstrap, objects.provisioning
     left = _why_left(pool, objects, templates)
     if left or bootstrap is None or provisioning is None or bootstrap.template is None or pool.revision is None:
@@ -258,7 +258,7 @@ def stamping_of(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) 
 
 
 def live_templates(template: Json, metadata: Mapping[str, Json]) -> LiveTemplates:
-    """A live template as its author may have written it; ``metadata`` with managed fields."""
+    """The forms in which the author may have written a live template; ``metadata`` has the managed fields."""
     digests, changed = set(digests_as_written(template)), dict[str, str]()
     for applied in _applied(template, metadata):
         difference = template_difference(applied, template)
@@ -270,11 +270,11 @@ def live_templates(template: Json, metadata: Mapping[str, Json]) -> LiveTemplate
 
 
 def _is_wrong(found: Stampable, pool: LivePool, templates: LiveTemplates) -> bool:
-    """Whether a revision is for certain not that of the object's content.
+    """Whether a revision certainly does not belong to the object's content.
 
-    What was stamped with an earlier revision is still right for the machines of that one. The same revision with
-    another template is a MachineDeployment that was made anew, or whose MachineSets were. And with the template that
-    the MachineDeployment has, but its MachineSet of that revision has not, it is whoever else's who wrote it.
+    An object that was stamped with an earlier revision is still right for the machines of that revision. If it has the
+    current revision and another template, the MachineDeployment or its MachineSets were created again. If it has the
+    template of the MachineDeployment, but the MachineSet of its revision has another, somebody else wrote the revision.
     """
     if found.template is None or found.revision is None:
         return False
@@ -303,7 +303,7 @@ def _why_left(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) ->
 
 
 def _applied(template: Json, metadata: Mapping[str, Json]) -> Iterator[Json]:
-    """Templates as they were applied."""
+    """The templates that were applied, from the annotation and from managed fields."""
     spec = last_applied(metadata.get("annotations") or {}).get("spec")
     if isinstance(spec, Mapping) and "template" in spec:
         yield spec["template"]
@@ -324,7 +324,7 @@ def last_applied(annotations: Mapping[str, str]) -> Mapping[str, Json]:
 
 
 def _part(value: Json, fields: Mapping[str, Json]) -> Json:
-    """The owned part of a live value; a list is owned as a whole, and a map without fields was empty."""
+    """The owned part of a live value. A list is owned as a whole; a map with no owned fields was applied empty."""
     names = [key.removeprefix("f:") for key in fields if key.startswith("f:")]
     if not isinstance(value, Mapping):
         return value
