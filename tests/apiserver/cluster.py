@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.apiserver.client import Client, Object, Refused, path_of
 from tests.apiserver.definitions import is_established
-from tests.apiserver.inventory import ATTEMPTS, everything, items, remove
+from tests.apiserver.inventory import ATTEMPTS, Store, everything, items, remove
 
 ADMIN = "admin"
 
@@ -18,16 +18,19 @@ ADMIN = "admin"
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """``server`` is its address, ``authority`` the PEM text that it is trusted by, ``tokens`` those of its users,
-    ``audit`` the server's log of what ServiceAccounts asked for, an event of audit.k8s.io a line."""
+    ``audit`` the server's log of what ServiceAccounts asked for, an event of audit.k8s.io a line, ``etcd`` the address
+    of its store."""
 
     name: str
     server: str
     authority: str
     tokens: Mapping[str, str] = field(repr=False)
     audit: Path = field(repr=False)
+    etcd: str = field(default="", repr=False)
     _accounts: dict[str, str] = field(default_factory=dict, repr=False)
     _clients: dict[str, Client] = field(default_factory=dict, repr=False)
     _first: set[str] = field(default_factory=set, repr=False)
+    _stores: list[Store] = field(default_factory=list, repr=False)
 
     def token(self, user: str) -> str:
         """The bearer token of one of the users."""
@@ -98,9 +101,13 @@ class Cluster:
 
     def remember(self) -> None:
         """Have :meth:`restore` leave what is there now."""
+        self._stores[:] = [Store.now(self.etcd)]
         self._first.update(found.uid for found in everything(self.client()))
 
     def restore(self) -> None:
         """Remove what came since :meth:`remember`; what was there and has been changed stays changed."""
-        remove(self.client(), [found for found in everything(self.client()) if found.uid not in self._first])
+        (store,) = self._stores
+        if kinds := store.new_kinds():
+            found = everything(self.client(), kinds)
+            remove(self.client(), [each for each in found if each.uid not in self._first])
         self.close()

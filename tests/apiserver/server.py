@@ -55,10 +55,11 @@ def running(
     tokens = _prepare(name, folder, users, host)
     authority = (folder / "ca.crt").read_text("utf-8")
     with ExitStack() as stack:
-        port, *etcd_ports = (stack.enter_context(_reserved_port()) for _ in range(3))
-        commands = _commands(binaries, _OF_NODES if host else _OF_USERS, port, *etcd_ports)
+        port, etcd_port, peer_port = (stack.enter_context(_reserved_port()) for _ in range(3))
+        commands = _commands(binaries, _OF_NODES if host else _OF_USERS, port, etcd_port, peer_port)
         process = stack.enter_context(kept(folder, commands))
-        cluster = Cluster(name, f"https://127.0.0.1:{port}", authority, tokens, folder / "audit.log")
+        store = f"http://127.0.0.1:{etcd_port}"
+        cluster = Cluster(name, f"https://127.0.0.1:{port}", authority, tokens, folder / "audit.log", store)
         stack.callback(cluster.close)
         _await(cluster, process, folder)
         cluster.define(*DEFINITIONS)

@@ -389,7 +389,8 @@ def test_an_interruption_ends_the_run_after_the_pools_that_are_under_way(single:
         for number in range(9)
     ]
     assert all(one == other for one, other in halves)
-    assert 1 <= sum(one for one, _ in halves) <= 1 + 2
+    # Two threads may have begun all four that were drawn in advance before the first result is taken.
+    assert 1 <= sum(one for one, _ in halves) <= 2 * 2
 
 
 def test_progress_counts_profiles_and_pools(single: Scene) -> None:
