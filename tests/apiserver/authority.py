@@ -17,8 +17,8 @@ _SINCE, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=U
 
 
 def issue(folder: Path, name: str, *names: str) -> None:
-    """Write ``ca.crt`` with ``ca.key``, ``server.crt`` with ``server.key`` for loopback and further names, and
-    ``accounts.key`` for ServiceAccounts."""
+    """Write ``ca.crt`` with ``ca.key``, ``server.crt`` with ``server.key`` for loopback and further names, the same for
+    machines as ``api.crt`` with ``api.key``, and ``accounts.key`` for ServiceAccounts."""
     authority, server = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"authority of {name}")])
     root = (
@@ -42,6 +42,8 @@ def issue(folder: Path, name: str, *names: str) -> None:
     (folder / "ca.key").write_bytes(_pem(authority))
     (folder / "server.crt").write_bytes(leaf.public_bytes(Encoding.PEM))
     (folder / "server.key").write_bytes(_pem(server))
+    (folder / "api.crt").write_bytes(leaf.public_bytes(Encoding.PEM))
+    (folder / "api.key").write_bytes(_pem(server))
     (folder / "accounts.key").write_bytes(_pem(ec.generate_private_key(ec.SECP256R1())))
 
 

@@ -56,7 +56,8 @@ def running(
     authority = (folder / "ca.crt").read_text("utf-8")
     with ExitStack() as stack:
         port, etcd_port, peer_port = (stack.enter_context(_reserved_port()) for _ in range(3))
-        commands = _commands(binaries, _OF_NODES if host else _OF_USERS, port, etcd_port, peer_port)
+        access = (*_OF_NODES, f"--tls-sni-cert-key=api.crt,api.key:{host}") if host else _OF_USERS
+        commands = _commands(binaries, access, port, etcd_port, peer_port)
         process = stack.enter_context(kept(folder, commands))
         store = f"http://127.0.0.1:{etcd_port}"
         cluster = Cluster(name, f"https://127.0.0.1:{port}", authority, tokens, folder / "audit.log", store)

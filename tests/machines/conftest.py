@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.apiserver.binaries import Binaries
-from tests.machines.images import debian
+from tests.machines.images import images
 from tests.machines.needs import CACHE, check
 from tests.machines.programs import programs
 from tests.machines.site import Site, site
@@ -17,9 +17,9 @@ from tests.machines.site import Site, site
 def _site(binaries: Binaries, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     check()
     with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        image, built = debian(), programs()
+        made, built = images(), programs()
         (CACHE / "complete").touch()
-    with site(tmp_path_factory.mktemp("site"), binaries, built, image) as found:
+    with site(tmp_path_factory.mktemp("site"), binaries, built, made) as found:
         yield found
 
 

@@ -11,6 +11,7 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from typing import Final
 from filelock import FileLock
 
 from tests.machines.needs import CACHE, output
+from tests.machines.systems import RED_HAT
 
 _RELEASE: Final = "bookworm"
 _IMAGE: Final = (
@@ -25,6 +27,8 @@ _IMAGE: Final = (
     *("iproute2", "ca-certificates", "curl", "kmod", "procps", "netbase", "sudo", "gpg", "gpgv", "apt"),
 )
 """What clouds' images have."""
+_OF_RED_HAT: Final = ("dnf", "rpm")
+"""What Red Hat's have besides; Debian has packages of these."""
 _LATER: Final = (
     *("cifs-utils", "conntrack", "e2fsprogs", "ebtables", "ethtool", "ipvsadm", "iptables", "nfs-common"),
     *("openssh-client", "socat", "util-linux", "xfsprogs", "runc"),
@@ -40,18 +44,30 @@ class Image:
     root: Path
     packages: Path
 
+    def new_packages(self) -> list[Path]:
+        """Those that the root does not have yet."""
+        status = (self.root / "var/lib/dpkg/status").read_text("utf-8")
+        there = {line.removeprefix("Package: ") for line in status.splitlines() if line.startswith("Package: ")}
+        return [each for each in sorted(self.packages.glob("*.deb")) if each.name.partition("_")[0] not in there]
 
-def debian() -> Image:
-    """Make it where it is not there: a minute or two. Raises AssertionError with mmdebstrap's errors."""
-    recipe = hashlib.sha256(json.dumps([_RELEASE, _IMAGE, _LATER, _LEFT_OUT]).encode()).hexdigest()[:16]
+
+def images() -> Mapping[str, Image]:
+    """By system; made where they are not there: a minute or two each. Raises AssertionError with mmdebstrap's
+    errors."""
+    red_hat = _image((*_IMAGE, *_OF_RED_HAT))
+    return {"ubuntu": _image(_IMAGE), **dict.fromkeys(RED_HAT, red_hat)}
+
+
+def _image(included: Sequence[str]) -> Image:
+    recipe = hashlib.sha256(json.dumps([_RELEASE, included, _LATER, _LEFT_OUT]).encode()).hexdigest()[:16]
     folder = CACHE / f"debian-{recipe}"
     with FileLock(CACHE / "debian.lock"):
         if not folder.is_dir():
-            _make(folder)
+            _make(folder, included)
     return Image(folder / "root", folder / "packages")
 
 
-def _make(folder: Path) -> None:
+def _make(folder: Path, included: Sequence[str]) -> None:
     print("making the root of the machines of Debian's packages: some minutes, once", file=sys.stderr, flush=True)
     unfinished = folder.with_suffix(".new")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -61,7 +77,7 @@ def _make(folder: Path) -> None:
         + shlex.join(_LATER)
     )
     keep = f'cp "$1"/var/cache/apt/archives/*.deb {shlex.quote(str(unfinished / "packages"))}'
-    options = (*_LEFT_OUT, "--dpkgopt=force-unsafe-io", f"--include={','.join(_IMAGE)}")
+    options = (*_LEFT_OUT, "--dpkgopt=force-unsafe-io", f"--include={','.join(included)}")
     hooks = (f"--customize-hook={fetch}", f"--customize-hook={keep}")
     where = (_RELEASE, str(unfinished / "root"))
     output("mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory", *options, *hooks, *where)

@@ -50,6 +50,11 @@ class Internet:
     refused: set[str] = field(default_factory=set)
     down: set[int] = field(default_factory=set)
     broken: dict[str, Content] = field(default_factory=dict)
+    trust: ssl.SSLContext = field(default_factory=lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), repr=False)
+
+    def present(self, certificate: Path) -> None:
+        """Show new connections a certificate of all hosts; the file has its key too."""
+        self.trust.load_cert_chain(certificate)
 
     def publish(self, host: str, files: Mapping[str, Content]) -> None:
         """Files of a host, by path."""
@@ -77,9 +82,8 @@ def internet(name: str, certificate: Path) -> Iterator[Internet]:
         _connect(stack, found)
         dns = stack.enter_context(closing(_inside(name, lambda: _bound(socket.SOCK_DGRAM, 53))))
         _start(stack, lambda: _serve_names(dns, found), dns)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        for port, trust in ((80, None), (443, context)):
+        found.present(certificate)
+        for port, trust in ((80, None), (443, found.trust)):
             server = _Web(found, _inside(name, lambda port=port: _bound(socket.SOCK_STREAM, port)), trust)  # type: ignore[misc]
             stack.callback(server.server_close)
             threading.Thread(target=server.serve_forever, daemon=True).start()

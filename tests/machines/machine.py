@@ -41,6 +41,8 @@ class Machine:
     folder: Path
     root: Path
     net: Internet
+    room: int = 0
+    """Bytes of its disk, in memory; 0 for what the host has."""
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -53,6 +55,9 @@ class Machine:
         return self.folder / "console.log"
 
     def mount(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self.room:
+            output("mount", "-t", "tmpfs", "-o", f"size={self.room}", "tmpfs", str(self.folder))
         for name in ("upper", "work", "disk", "containerd"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         layers = f"lowerdir={self.root},upperdir={self.folder}/upper,workdir={self.folder}/work"
@@ -60,6 +65,12 @@ class Machine:
 
     def unmount(self) -> None:
         output("umount", str(self.disk))
+        if self.room:
+            output("umount", str(self.folder))
+
+    def grow(self, room: int) -> None:
+        """Give its disk, which has a size, another one."""
+        output("mount", "-o", f"remount,size={room}", str(self.folder))
 
     def path(self, path: str) -> Path:
         """A file of the machine, as the host sees it."""
@@ -185,9 +196,9 @@ class Machine:
 
 
 @contextmanager
-def machine(name: str, folder: Path, root: Path, net: Internet) -> Iterator[Machine]:
+def machine(name: str, folder: Path, root: Path, net: Internet, room: int = 0) -> Iterator[Machine]:
     """A machine that is off; it ends with this."""
-    made = Machine(name, folder, root, net)
+    made = Machine(name, folder, root, net, room)
     made.mount()
     try:
         yield made

@@ -16,6 +16,8 @@ _PROGRAMS: Final = {
     "ip": "iproute2",
     "dpkg-deb": "dpkg",
     "gpg": "gpg",
+    "rpmbuild": "rpm",
+    "createrepo_c": "createrepo-c",
     "unshare": "util-linux",
 }
 """Programs, and the packages of Debian and Ubuntu that have them."""

@@ -35,6 +35,8 @@ OOMScoreAdjust=-999
 WantedBy=multi-user.target
 """
 
+_NAME: Final = "archives of the tests"
+
 
 @dataclass(frozen=True, slots=True)
 class Signer:
@@ -46,7 +48,7 @@ class Signer:
     def made(cls, home: Path) -> Signer:
         home.mkdir(mode=0o700)
         made = cls(home)
-        made._gpg("--passphrase", "", "--quick-generate-key", "archives of the tests", "rsa2048", "sign", "never")
+        made._gpg("--passphrase", "", "--quick-generate-key", _NAME, "rsa2048", "sign", "never")
         return made
 
     def close(self) -> None:
@@ -68,24 +70,38 @@ class Signer:
         source.write_text(text, "utf-8")
         return self._gpg("--clearsign", "--output", "-", str(source)).encode()
 
+    def sign_rpm(self, package: Path) -> None:
+        macros = (f"_gpg_name {_NAME}", f"__gpg {shutil.which('gpg')}")
+        defined = [word for macro in macros for word in ("--define", macro)]
+        output("rpmsign", *defined, "--addsign", str(package), GNUPGHOME=str(self.home))
+
     def _gpg(self, *arguments: str) -> str:
         return output(
             "gpg", "--batch", "--yes", "--quiet", "--pinentry-mode", "loopback", *arguments, GNUPGHOME=str(self.home)
         )
 
 
-def containerd_io(folder: Path, programs: Programs, runc: Path) -> Path:
-    """Docker's package of containerd, with the same files at the same places, as a ``.deb``."""
-    root = folder / "containerd.io"
-    binaries, units, control = root / "usr/bin", root / "lib/systemd/system", root / "DEBIAN"
-    for each in (binaries, units, control, root / "etc/containerd"):
+def containerd_files(root: Path, programs: Programs, runc: Path) -> None:
+    """The files of Docker's package of containerd, at the same places."""
+    binaries, units = root / "usr/bin", root / "usr/lib/systemd/system"
+    for each in (binaries, units, root / "etc/containerd"):
         each.mkdir(parents=True)
     for name in ("containerd", "containerd-shim-runc-v2", "ctr"):
         shutil.copy(programs[name], binaries)
-    output("dpkg-deb", "--extract", str(runc), str(folder / "runc"))
-    shutil.copy(folder / "runc/usr/sbin/runc", binaries)
+    unpacked = root.with_name("runc")
+    output("dpkg-deb", "--extract", str(runc), str(unpacked))
+    shutil.copy(unpacked / "usr/sbin/runc", binaries)
+    shutil.rmtree(unpacked)
     (units / "containerd.service").write_text(_UNIT, "utf-8")
     (root / "etc/containerd/config.toml").write_text('disabled_plugins = ["cri"]\n', "utf-8")
+
+
+def containerd_io(folder: Path, programs: Programs, runc: Path) -> Path:
+    """Docker's package of containerd as a ``.deb``."""
+    root = folder / "containerd.io"
+    containerd_files(root, programs, runc)
+    control = root / "DEBIAN"
+    control.mkdir()
     (control / "conffiles").write_text("/etc/containerd/config.toml\n", "utf-8")
     (control / "control").write_text(
         f"Package: containerd.io\nVersion: {CONTAINERD}-1~ubuntu.24.04~noble\nArchitecture: amd64\n"

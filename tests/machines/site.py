@@ -13,24 +13,29 @@ import gzip
 import hashlib
 import io
 import json
+import shutil
+import socket
+import ssl
 import tarfile
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Final
 from urllib.parse import quote_plus, urlsplit
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import NameOID
 
 from osm_gitops.render.user_data import MACHINE_NAME
 from tests.apiserver.after_osm import REVISION, AfterOsm
+from tests.apiserver.authority import issue
 from tests.apiserver.binaries import Binaries
 from tests.apiserver.client import Client, Object, Refused
 from tests.apiserver.cluster import Cluster
@@ -42,11 +47,15 @@ from tests.machines.internet import API_PORT, Content, Internet, internet, relay
 from tests.machines.machine import Machine, machine
 from tests.machines.packages import Signer, apt_archive, containerd_io
 from tests.machines.programs import CNI, KUBERNETES, Programs
-from tests.machines.systems import UBUNTU_ARCHIVE, Trust, install, seed
+from tests.machines.rpms import containerd_rpm, newer_socat, red_hat_packages, yum_repository
+from tests.machines.systems import RED_HAT, UBUNTU_ARCHIVE, RedHat, Trust, install, seed
 
 API: Final = "api.example.com"
 MIRROR: Final = "mirror.example.com"
+LACKING: Final = "AppStream-lacking"
+"""A repository like AppStream, whose index names a package that it does not have."""
 _SETTINGS: Final = "cloud-init-settings"
+_CLUSTER_INFO: Final = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 _GETTER: Final = f"system:serviceaccount:{_SETTINGS}:cloud-init-getter"
 _BLANKS: Final = " \t"
 _CRICTL: Final = (
@@ -72,7 +81,7 @@ class Site:
 
     cluster: Cluster
     net: Internet
-    image: Image
+    images: Mapping[str, Image]
     folder: Path
     trust: Trust
     instances: int = 0
@@ -122,12 +131,21 @@ class Site:
         return gzip.compress(data) if gzipped else data
 
     @contextmanager
-    def machine(self, pool: str, name: str, *, system: str = "ubuntu", gzipped: bool = False) -> Iterator[Machine]:
-        """The machine of a Machine as its provider makes it, switched off."""
+    def machine(
+        self,
+        pool: str,
+        name: str,
+        *,
+        system: str = "ubuntu",
+        gzipped: bool = False,
+        trust: Trust | None = None,
+        room: int = 0,
+    ) -> Iterator[Machine]:
+        """The machine of a Machine as its provider makes it, switched off; ``room`` is that of its disk in bytes."""
         self.instances += 1
         folder = self.folder / f"machine-{self.instances}"
-        with machine(name, folder, self.image.root, self.net) as made:
-            install(made, system, self.trust)
+        with machine(name, folder, self.images[system].root, self.net, room) as made:
+            install(made, system, trust or self.trust)
             seed(made, self.user_data(pool, name, gzipped=gzipped), f"i-{self.instances}", name)
             yield made
 
@@ -177,6 +195,76 @@ class Site:
         yield
         self.net.names, self.net.files = names, files
 
+    def upgrade(self, name: str, kubelet: str) -> None:
+        """Give a pool another version of the kubelet, and machine-controller's next revision."""
+        path = f"/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments/{name}"
+        template = {"spec": {"versions": {"kubelet": kubelet.removeprefix("v")}}}
+        change = {"metadata": {"annotations": {REVISION: "2"}}, "spec": {"template": template}}
+        self.objects.objects["MachineDeployment", "kube-system", name] = self.client.merge(path, change)
+        self.objects.machine_set(name)
+
+    def publish_kubernetes(self, version: str, programs: Programs) -> None:
+        """Have the web offer another version of what is built from Kubernetes."""
+        self.net.publish("dl.k8s.io", _kubernetes(version, programs))
+
+    @contextmanager
+    def web_from(self, day: datetime) -> Iterator[None]:
+        """The certificates of the web are valid from a day on."""
+        present = self.folder.parent / "web.pem"
+        later = self.folder.parent / "web-later.pem"
+        key = load_pem_private_key(present.read_bytes(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        _certificate(later, [*self.net.names], key, day)
+        self.net.present(later)
+        yield
+        self.net.present(present)
+
+    def apply_with_authorities(self, *authorities: str) -> None:
+        """Have machines trust these, in PEM: in the files of the first stage, and in kubelets' kubeconfigs, which come
+        from cluster-info."""
+        bundle = self.folder.parent / "authorities.pem"
+        bundle.write_text("".join(authorities), "utf-8")
+        self.client.merge(_CLUSTER_INFO, {"data": {"kubeconfig": _cluster_info(bundle.read_text("utf-8"))}})
+        self.apply("--kubernetes-ca-bundle", str(bundle))
+
+    @contextmanager
+    def other_authority(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        """The PEM of another authority, and what gives the API server a certificate of it, as machines see it."""
+        folder, other = (self.folder.parent / name for name in ("cluster", "other-authority"))
+        other.mkdir()
+        issue(other, "nodes", API)
+        before = {name: (folder / name).read_bytes() for name in ("api.key", "api.crt")}
+
+        def present(files: Mapping[str, bytes]) -> None:
+            for name, data in files.items():
+                (folder / name).write_bytes(data)
+            wanted = x509.load_pem_x509_certificate(files["api.crt"]).public_bytes(Encoding.DER)
+            end = monotonic() + 120
+            while monotonic() < end:
+                if self._presented() == wanted:
+                    return
+                sleep(1)
+            raise AssertionError("the API server does not present its new certificate")
+
+        yield (
+            (other / "ca.crt").read_text("utf-8"),
+            lambda: present({name: (other / name).read_bytes() for name in before}),
+        )
+        present(before)
+        self.client.merge(_CLUSTER_INFO, {"data": {"kubeconfig": _cluster_info(self.cluster.authority)}})
+        shutil.rmtree(other)
+
+    def _presented(self) -> bytes | None:
+        """The certificate that machines see of the API server."""
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        address = urlsplit(self.cluster.server)
+        with (
+            socket.create_connection((address.hostname, address.port)) as connection,
+            context.wrap_socket(connection, server_hostname=API) as trusted,
+        ):
+            return trusted.getpeercert(binary_form=True)
+
     def forget(self) -> None:
         """What a test left."""
         for name in (each["metadata"]["name"] for each in self.client.get("/api/v1/nodes")["items"]):
@@ -186,7 +274,7 @@ class Site:
 
 
 @contextmanager
-def site(folder: Path, binaries: Binaries, programs: Programs, image: Image) -> Iterator[Site]:
+def site(folder: Path, binaries: Binaries, programs: Programs, images: Mapping[str, Image]) -> Iterator[Site]:
     """All of it, in a folder that is empty."""
     for name in ("cluster", "controllers", "web", "machines"):
         (folder / name).mkdir()
@@ -204,8 +292,8 @@ def site(folder: Path, binaries: Binaries, programs: Programs, image: Image) -> 
         )
         command = (str(programs["kube-controller-manager"]), *flags)
         stack.enter_context(kept(folder / "controllers", {"kube-controller-manager": command}))
-        web = _web(folder / "web", programs, image, signer)
-        authority_of_web = _certificate(folder / "web.pem", [*web, MIRROR])
+        web = _web(folder / "web", programs, images, signer)
+        authority_of_web = _certificate(folder / "web.pem", [*web, MIRROR], ec.generate_private_key(ec.SECP256R1()))
         net = stack.enter_context(internet("osm-gitops-boot", folder / "web.pem"))
         for host, files in web.items():
             net.publish(host, files)
@@ -214,20 +302,17 @@ def site(folder: Path, binaries: Binaries, programs: Programs, image: Image) -> 
         assert port is not None
         stack.enter_context(relayed(net, API_PORT, ("127.0.0.1", port)))
         cluster.remember()
-        yield Site(cluster, net, image, folder / "machines", Trust(authority_of_web, signer.keyring()))
+        trust = Trust(authority_of_web, signer.keyring(), signer.public_key())
+        yield Site(cluster, net, images, folder / "machines", trust)
 
 
 def _prepare(cluster: Cluster) -> None:
     """What every cluster of KKP has: how machines reach it, who may fetch user-data, and who may join."""
     client = cluster.client()
     cluster.namespace(_SETTINGS)
-    trust = b64encode(cluster.authority.encode()).decode()
-    place = {"server": f"https://{API}:{API_PORT}", "certificate-authority-data": trust}
-    found = {"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "", "cluster": place}]}
     metadata = {"name": "cluster-info", "namespace": "kube-public"}
-    client.create(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"kubeconfig": json.dumps(found)}}
-    )
+    data = {"kubeconfig": _cluster_info(cluster.authority)}
+    client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
     role = {"name": "cloud-init-getter", "namespace": _SETTINGS}
     client.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": role, "rules": rules})
@@ -242,6 +327,12 @@ def _prepare(cluster: Cluster) -> None:
         client.create(body | {"roleRef": body["roleRef"] | {"name": cluster_role}})
 
 
+def _cluster_info(authority: str) -> str:
+    trust = b64encode(authority.encode()).decode()
+    place = {"server": f"https://{API}:{API_PORT}", "certificate-authority-data": trust}
+    return json.dumps({"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "", "cluster": place}]})
+
+
 def _binding(kind: str, metadata: Mapping[str, str], role: str, subject: Mapping[str, str]) -> Object:
     group = "rbac.authorization.k8s.io"
     return {
@@ -253,27 +344,37 @@ def _binding(kind: str, metadata: Mapping[str, str], role: str, subject: Mapping
     }
 
 
-def _web(folder: Path, programs: Programs, image: Image, signer: Signer) -> Mapping[str, Mapping[str, Content]]:
+def _web(
+    folder: Path, programs: Programs, images: Mapping[str, Image], signer: Signer
+) -> Mapping[str, Mapping[str, Content]]:
     """Everything that the profiles name, by host and path."""
-    debs = sorted(image.packages.glob("*.deb"))
+    debs = sorted(images["ubuntu"].packages.glob("*.deb"))
     (runc,) = (each for each in debs if each.name.startswith("runc_"))
     docker = apt_archive([containerd_io(folder, programs, runc)], ["noble"], ["stable"], signer)
     suites = ("noble", "noble-updates", "noble-security")
     ubuntu = apt_archive(debs, suites, ("main", "restricted", "universe"), signer)
-    kubernetes = f"/{KUBERNETES}/bin/linux/amd64"
     crictl = f"{KUBERNETES.rpartition('.')[0]}.0"
+    rpms = folder / "rpms"
+    rpms.mkdir()
+    new = (each for each in images["rockylinux"].new_packages() if each.name != runc.name)
+    packages = red_hat_packages(rpms, new, signer)
+    repositories = {
+        "BaseOS": yum_repository(rpms / "BaseOS", []),
+        "AppStream": yum_repository(rpms / "AppStream", packages),
+        LACKING: yum_repository(rpms / LACKING, packages, [newer_socat(rpms, signer)]),
+    }
+    docker_rpms = yum_repository(rpms / "docker", [containerd_rpm(rpms, programs, runc, signer)])
     plugins = {each.name: each.read_bytes() for each in programs.cni}
     return {
         UBUNTU_ARCHIVE: {f"/ubuntu{path}": content for path, content in ubuntu.items()},
         "download.docker.com": {
             **{f"/linux/ubuntu{path}": content for path, content in docker.items()},
             "/linux/ubuntu/gpg": signer.public_key(),
+            **{f"/linux/rhel/9/x86_64/stable{path}": content for path, content in docker_rpms.items()},
+            "/linux/rhel/gpg": signer.public_key(),
         },
-        "dl.k8s.io": {
-            path: content
-            for name in ("kubelet", "kubectl")
-            for path, content in _with_sum(f"{kubernetes}/{name}", programs[name]).items()
-        },
+        **{system.host: _red_hat(system, repositories) for system in RED_HAT.values()},
+        "dl.k8s.io": _kubernetes(KUBERNETES, programs),
         "github.com": {
             **_with_sum(
                 f"/containernetworking/plugins/releases/download/{CNI}/cni-plugins-linux-amd64-{CNI}.tgz",
@@ -285,6 +386,19 @@ def _web(folder: Path, programs: Programs, image: Image, signer: Signer) -> Mapp
                 _archive(folder / "crictl.tgz", {"crictl": _CRICTL}),
             ),
         },
+    }
+
+
+def _red_hat(system: RedHat, repositories: Mapping[str, Mapping[str, Content]]) -> Mapping[str, Content]:
+    folders = {name: system.repository(name, system.release, "x86_64") for name in repositories}
+    return {f"{folders[name]}{path}": file for name, files in repositories.items() for path, file in files.items()}
+
+
+def _kubernetes(version: str, programs: Programs) -> Mapping[str, Content]:
+    return {
+        path: content
+        for name in ("kubelet", "kubectl")
+        for path, content in _with_sum(f"/{version}/bin/linux/amd64/{name}", programs[name]).items()
     }
 
 
@@ -304,14 +418,19 @@ def _archive(path: Path, files: Mapping[str, bytes]) -> Path:
     return path
 
 
-def _certificate(path: Path, hosts: list[str]) -> bytes:
-    """Write a certificate of all hosts with its key; the authority that machines trust in place of the public ones."""
-    since, until = datetime(2020, 1, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=UTC)
-    key = ec.generate_private_key(ec.SECP256R1())
+def _certificate(
+    path: Path, hosts: Sequence[str], key: ec.EllipticCurvePrivateKey, later: datetime | None = None
+) -> bytes:
+    """Write a certificate of all hosts with its key: the authority that machines trust in place of the public ones, or
+    one of that authority which is valid from a ``later`` time on."""
+    since = later or datetime(2020, 1, 1, tzinfo=UTC)
+    until = datetime(2099, 1, 1, tzinfo=UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "the internet of the tests")])
+    # The same name would make it another authority, which nobody trusts.
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])]) if later else name
     made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), since, until)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        x509.CertificateBuilder(name, subject, key.public_key(), x509.random_serial_number(), since, until)
+        .add_extension(x509.BasicConstraints(ca=not later, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
         .sign(key, hashes.SHA256())
     )

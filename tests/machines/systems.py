@@ -20,20 +20,54 @@ from tests.machines.needs import output
 UBUNTU_ARCHIVE: Final = "archive.ubuntu.com"
 
 _KEYRING: Final = "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
+
+
+@dataclass(frozen=True, slots=True)
+class RedHat:
+    """A system of Red Hat's family: ``path`` is that of its repositories on ``host``, ``key`` the name of their key."""
+
+    host: str
+    path: str
+    release: str
+    key: str
+
+    def repository(self, name: str, release: str, architecture: str) -> str:
+        return self.path.format(release=release, name=name, architecture=architecture)
+
+
+REPOSITORIES: Final = ("BaseOS", "AppStream")
+RED_HAT: Final = {
+    "rockylinux": RedHat("dl.rockylinux.org", "/pub/rocky/{release}/{name}/{architecture}/os", "9.6", "Rocky-9"),
+    "rhel": RedHat("rhui.example.com", "/rhel/{release}/{architecture}/{name}", "9.5", "redhat-release"),
+}
 _OS_RELEASE: Final = {
+    "rhel": (
+        'NAME="Red Hat Enterprise Linux"\nVERSION="9.5 (Plow)"\nID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.5"\n'
+        'PLATFORM_ID="platform:el9"\nPRETTY_NAME="Red Hat Enterprise Linux 9.5 (Plow)"\n'
+    ),
+    "rockylinux": (
+        'NAME="Rocky Linux"\nVERSION="9.6 (Blue Onyx)"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n'
+        'PLATFORM_ID="platform:el9"\nPRETTY_NAME="Rocky Linux 9.6 (Blue Onyx)"\n'
+    ),
     "ubuntu": (
         'PRETTY_NAME="Ubuntu 24.04.3 LTS"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nVERSION="24.04.3 LTS (Noble Numbat)"\n'
         "VERSION_CODENAME=noble\nID=ubuntu\nID_LIKE=debian\nUBUNTU_CODENAME=noble\n"
     ),
 }
-_CLOUD_INIT: Final = {
+_CLOUD_INIT: Final[Mapping[str, object]] = {
     "datasource_list": ["NoCloud", "None"],
     "network": {"config": "disabled"},
     "locale": "C.UTF-8",
     "ssh_genkeytypes": ["ed25519"],
     "apt": {"preserve_sources_list": True},
-    "system_info": {"distro": "ubuntu"},
 }
+_SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
+    "ubuntu": {"system_info": {"distro": "ubuntu"}},
+    # Debian's cloud-init runs before D-Bus, by which it would set the name here; the profile sets it later.
+    "rockylinux": {"system_info": {"distro": "rocky"}, "preserve_hostname": True},
+    "rhel": {"system_info": {"distro": "rhel"}, "preserve_hostname": True},
+}
+"""Settings of cloud-init that are not alike."""
 _NETPLAN_FILE: Final = "/etc/netplan/50-cloud-init.yaml"
 _NETPLAN: Final = {
     "network": {
@@ -92,10 +126,12 @@ exit 0
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What images trust: ``authority`` for the web in PEM, ``keyring`` of the archive of packages, as gpgv reads it."""
+    """What images trust: ``authority`` for the web in PEM (empty for one that they do not know), the key of archives of
+    packages as ``keyring`` for gpgv and as ``key`` in armour."""
 
     authority: bytes
     keyring: bytes
+    key: bytes
 
 
 def install(machine: Machine, system: str, trust: Trust) -> None:
@@ -103,13 +139,11 @@ def install(machine: Machine, system: str, trust: Trust) -> None:
     machine.write(
         {
             "/etc/os-release": _OS_RELEASE[system],
-            "/etc/cloud/cloud.cfg.d/90-lane.cfg": json.dumps(_CLOUD_INIT),
+            "/etc/cloud/cloud.cfg.d/90-lane.cfg": json.dumps({**_CLOUD_INIT, **_SETTINGS[system]}),
             "/etc/machine-id": "",
-            "/etc/apt/sources.list": "",
-            "/etc/apt/sources.list.d/ubuntu.sources": _ubuntu_sources(),
-            _KEYRING: trust.keyring,
+            **(_red_hat(RED_HAT[system], trust) if system in RED_HAT else _ubuntu(trust)),
             "/etc/lane/kubelet.d/10-lane.conf": json.dumps(_KUBELET),
-            "/usr/local/share/ca-certificates/internet.crt": trust.authority,
+            **({"/usr/local/share/ca-certificates/internet.crt": trust.authority} if trust.authority else {}),
             "/etc/systemd/system/lane-sysctl.service": _SYSCTL_UNIT,
             "/etc/fstab": "",
         }
@@ -121,17 +155,41 @@ def install(machine: Machine, system: str, trust: Trust) -> None:
     machine.path("/var/log/journal").mkdir(parents=True, exist_ok=True)
     machine.write({"/etc/lane/sysctl": _SYSCTL}, 0o755)
     machine.write({"/usr/local/sbin/modprobe": _MODPROBE, "/usr/local/sbin/udevadm": _UDEVADM}, 0o755)
+    if system in RED_HAT:
+        machine.path("/usr/bin/yum").symlink_to("dnf-3")
+        for each in ("apt", "apt-get"):
+            machine.path(f"/usr/bin/{each}").unlink()
     chroot = ("chroot", str(machine.disk))
     output(*chroot, "update-ca-certificates")
     output(*chroot, "systemctl", "enable", "--quiet", "systemd-networkd", "systemd-resolved", "lane-sysctl")
     output(*chroot, "systemctl", "mask", "--quiet", "run-rpc_pipefs.mount", "proc-fs-nfsd.mount")
 
 
-def _ubuntu_sources() -> str:
-    return (
+def _ubuntu(trust: Trust) -> Mapping[str, str | bytes]:
+    sources = (
         f"Types: deb\nURIs: http://{UBUNTU_ARCHIVE}/ubuntu\nSuites: noble noble-updates noble-security\n"
         f"Components: main restricted universe\nSigned-By: {_KEYRING}\n"
     )
+    return {
+        "/etc/apt/sources.list": "",
+        "/etc/apt/sources.list.d/ubuntu.sources": sources,
+        _KEYRING: trust.keyring,
+    }
+
+
+def _red_hat(system: RedHat, trust: Trust) -> Mapping[str, str | bytes]:
+    key = f"/etc/pki/rpm-gpg/RPM-GPG-KEY-{system.key}"
+    repositories = "\n".join(
+        f"[{name.lower()}]\nname={name}\n"
+        f"baseurl=http://{system.host}{system.repository(name, '$releasever', '$basearch')}/\n"
+        f"enabled=1\ngpgcheck=1\ngpgkey=file://{key}\n"
+        for name in REPOSITORIES
+    )
+    return {
+        "/etc/yum.repos.d/image.repo": repositories,
+        "/etc/dnf/vars/releasever": system.release,
+        key: trust.key,
+    }
 
 
 def without_default_route(machine: Machine) -> None:

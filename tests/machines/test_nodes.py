@@ -10,13 +10,12 @@ from time import sleep
 from typing import Final
 
 import pytest
-import yaml
 
-from tests.apiserver.client import Object
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import GETTER_TOKEN
+from tests.machines.checks import is_well, overlay_of, says_what_the_pool_says, taints
 from tests.machines.machine import Machine, content
-from tests.machines.programs import CONTAINERD, KUBERNETES
+from tests.machines.programs import KUBERNETES
 from tests.machines.site import API, MIRROR, Site
 from tests.machines.systems import without_default_route
 
@@ -26,51 +25,21 @@ _LASTING: Final = ("/etc", "/opt", "/usr/local", "/var/cache/kubernetes")
 _CERTIFICATE: Final = "/etc/kubernetes/pki/kubelet-client-current.pem"
 
 
-def _overlay(folder: Path, **body: object) -> str:
-    folder.mkdir(exist_ok=True)
-    text = yaml.safe_dump({"apiVersion": "osm-gitops.io/v1alpha1", "kind": "Overlay", **body})
-    (folder / "overlay.yaml").write_text(text, "utf-8")
-    return str(folder)
-
-
-def _taints(node: Object) -> set[str]:
-    return {f"{each['key']}={each.get('value', '')}:{each['effect']}" for each in node["spec"].get("taints", [])}
-
-
-def _says_what_the_pool_says(node: Object, name: str) -> None:
-    info = node["status"]["nodeInfo"]
-    assert node["metadata"]["name"] == node["metadata"]["labels"]["kubernetes.io/hostname"] == name
-    assert info["kubeletVersion"] == KUBERNETES
-    assert info["containerRuntimeVersion"].startswith(f"containerd://{CONTAINERD}")
-    addresses = {each["type"]: each["address"] for each in node["status"]["addresses"]}
-    assert addresses == {"InternalIP": "10.77.0.2", "Hostname": name}
-    assert "providerID" not in node["spec"]  # that is the cloud's own controller to write
-
-
-def _is_well(machine: Machine) -> None:
-    """Also after the last unit: nothing has failed."""
-    machine.until("an end of the boot", lambda: "starting" not in machine.run("systemctl", "is-system-running").stdout)
-    failed = machine.run("systemctl", "--failed", "--plain", "--no-legend").stdout
-    assert machine.run("systemctl", "is-system-running").stdout.strip() == "running", failed
-    for unit in ("containerd", "kubelet", "health-monitor@kubelet", "health-monitor@containerd"):
-        assert machine.says("systemctl", "is-active", unit) == "active"
-
-
 _SYSCTL: Final = "vm.max_map_count = 300000\nfs.inotify.max_user_instances = 1024\nvm.overcommit_memory = 0\n"
 
 
 def test_a_machine_becomes_a_node_and_a_second_boot_changes_nothing(site: Site, tmp_path: Path) -> None:
     file = {"path": "/etc/sysctl.d/90-mine.conf", "content": {"inline": {"data": _SYSCTL}}}
     patch = {"target": {"name": "osp-ubuntu"}, "merge": {"spec": {"provisioningConfig": {"files": [file]}}}}
-    overlay = _overlay(tmp_path / "mine", patches=[patch], settings={"initialTaints": ["a=b:NoSchedule"]})
+    overlay = overlay_of(tmp_path / "mine", patches=[patch], settings={"initialTaints": ["a=b:NoSchedule"]})
     site.pool("workers")
     site.apply("--overlay", overlay)
     with site.machine("workers", "workers-1") as machine:
         machine.boot()
         node = site.joined(machine, "workers-1")
-        _says_what_the_pool_says(node, "workers-1")
-        assert "a=b:NoSchedule" in _taints(node)
-        _is_well(machine)
+        says_what_the_pool_says(node, "workers-1")
+        assert "a=b:NoSchedule" in taints(node)
+        is_well(machine)
         _kernel_is_set(machine)
         assert GETTER_TOKEN not in machine.journal()
         assert site.getter_token not in machine.journal()
@@ -81,7 +50,7 @@ def test_a_machine_becomes_a_node_and_a_second_boot_changes_nothing(site: Site, 
         begun = datetime.now(UTC)
         machine.boot()
         site.reports_since(machine, "workers-1", begun.strftime("%Y-%m-%dT%H:%M:%SZ"))
-        _is_well(machine)
+        is_well(machine)
         _kernel_is_set(machine)
         machine.shut_down()
         after = content(machine, _LASTING)
@@ -97,7 +66,7 @@ def _kernel_is_set(machine: Machine) -> None:
 
 
 def test_another_cloud_with_gzip_and_a_controller_of_its_own_and_no_default_route(site: Site, tmp_path: Path) -> None:
-    overlay = _overlay(tmp_path / "mine", settings={"externalCloudProvider": True})
+    overlay = overlay_of(tmp_path / "mine", settings={"externalCloudProvider": True})
     site.pool("workers", cloudProvider="openstack", cloudProviderSpec={})
     site.apply("--overlay", overlay)
     kubelet = f"/{KUBERNETES}/bin/linux/amd64/kubelet"
@@ -112,9 +81,9 @@ def test_another_cloud_with_gzip_and_a_controller_of_its_own_and_no_default_rout
         assert site.node("workers-2") is None
         site.net.broken.clear()
         node = site.joined(machine, "workers-2")
-        _says_what_the_pool_says(node, "workers-2")
-        assert "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" in _taints(node)
-        _is_well(machine)
+        says_what_the_pool_says(node, "workers-2")
+        assert "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" in taints(node)
+        is_well(machine)
 
 
 def test_bug_202_a_machine_whose_token_has_expired_joins_with_the_next_one(site: Site) -> None:
@@ -146,8 +115,8 @@ def test_a_machine_that_loses_power_five_times_while_it_is_made_joins(site: Site
             sleep(moments.uniform(3, 30))
             machine.cut()
         machine.boot()
-        _says_what_the_pool_says(site.joined(machine, "workers-4"), "workers-4")
-        _is_well(machine)
+        says_what_the_pool_says(site.joined(machine, "workers-4"), "workers-4")
+        is_well(machine)
 
 
 def test_a_minute_without_the_api_server_and_a_minute_without_mirrors_only_take_time(site: Site) -> None:
@@ -164,18 +133,18 @@ def test_a_minute_without_the_api_server_and_a_minute_without_mirrors_only_take_
         sleep(60)
         site.net.down.clear()
         site.joined(machine, "workers-5")
-        _is_well(machine)
+        is_well(machine)
 
 
 def test_an_air_gapped_machine_asks_for_what_explain_lists_and_for_nothing_else(site: Site, tmp_path: Path) -> None:
     values = {"airGap": {"mirror": f"https://{MIRROR}"}}
-    overlay = _overlay(tmp_path / "mine", overlays=["builtin:air-gapped"], values=values)
+    overlay = overlay_of(tmp_path / "mine", overlays=["builtin:air-gapped"], values=values)
     site.pool("workers")
     site.apply("--overlay", overlay)
     with site.machine("workers", "workers-6") as machine, site.only_the_mirror():
         machine.boot()
         site.joined(machine, "workers-6")
-        _is_well(machine)
+        is_well(machine)
         assert {host for host, _, _ in site.net.asked} == {MIRROR}
         assert site.net.refused == set()
         asked = {f"https://{host}{path}" for host, path, _ in site.net.asked}
