@@ -16,7 +16,8 @@ class FailedCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The result of one run of a command. ``shard`` is its index and their number, such as ``0/4``, or empty.
+    """The result of one run of a command. ``shard`` is its index and their number, such as ``0/4``, or empty. ``job``
+    is the Job of the run, if it is known: its shards are one run, though some may be started again.
 
     Pools are ``changed`` if their boot configuration was written, ``failed``, or ``skipped`` for now. ``failures`` are
     the first of ``failed_clusters``, ``errors`` those of the run that belong to no cluster.
@@ -24,6 +25,7 @@ class RunResult:
 
     command: str
     shard: str = ""
+    job: str = ""
     started: datetime
     ended: datetime
     clusters: int = 0

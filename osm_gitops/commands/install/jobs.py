@@ -37,8 +37,8 @@ def jobs(plan: InstallPlan, jobs: Jobs) -> tuple[dict[str, Json], ...]:
         metadata = {"name": _FILES_NAME, "namespace": plan.home}
         bodies.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(jobs.files)})
     for name, account, command in _runs(plan, jobs):
-        # Kubernetes sets this variable in each pod of a Job that is indexed.
-        shard = [f"--shard=$(JOB_COMPLETION_INDEX)/{jobs.shards}", f"--result-in={plan.home}"]
+        # Kubernetes sets the variable of the index in each pod of a Job that is indexed.
+        shard = [f"--shard=$(JOB_COMPLETION_INDEX)/{jobs.shards}", f"--result-in={plan.home}/$({_JOB})"]
         if jobs.watch:
             arguments = [*command, "--watch", f"--alive-file={_ALIVE}", *jobs.arguments]
             bodies.append(_deployment(plan, name, _pod(plan, jobs, account, arguments)))
@@ -167,7 +167,7 @@ def _container(
         "name": _CONTAINER,
         "image": jobs.image,
         "args": list(arguments),
-        **_optional("env", _environment(repo)),
+        **_optional("env", [*_environment(repo), *([_JOB_NAME] if jobs.shards > 1 else [])]),
         **_optional("envFrom", [{"secretRef": {"name": name}} for name in jobs.environment_secrets]),
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -180,6 +180,11 @@ def _container(
     }
 
 
+_JOB: Final = "JOB_NAME"
+_JOB_NAME: Final[dict[str, Json]] = {
+    "name": _JOB,
+    "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
+}
 _RUNNING: Final = {"cpu": "100m", "memory": "128Mi"}
 _WATCHING: Final = {"cpu": "10m", "memory": "96Mi"}
 """What it takes between runs, with a margin (docs/explanation/performance.md, "Watching")."""

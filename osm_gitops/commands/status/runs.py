@@ -32,7 +32,7 @@ _HEADS: Final = ("SHARD", "STATE", "ENDED", "TOOK", "CLUSTERS", "POOLS", "CHANGE
 
 
 class ShardState(Enum):
-    """``BEHIND``: its last run ended before the last run of another shard began, so it is still at work, or lost.
+    """``BEHIND``: its result is of an earlier run than that of another shard, so it is still at work, or lost.
     ``MISSING``: it has left no result."""
 
     OK = "ok"
@@ -78,19 +78,24 @@ def merged(results: Sequence[RunResult]) -> tuple[CommandRuns, ...]:
 def _of_command(command: str, results: Sequence[RunResult]) -> CommandRuns:
     newest = max(results, key=lambda each: each.started)
     found = {each.index: each for each in results if each.count == newest.count}
-    return CommandRuns(
-        command, tuple(_shard(index, newest.count, found.get(index), newest.started) for index in range(newest.count))
-    )
+    return CommandRuns(command, tuple(_shard(index, found.get(index), newest) for index in range(newest.count)))
 
 
-def _shard(index: int, count: int, result: RunResult | None, newest: datetime) -> ShardRun:
+def _shard(index: int, result: RunResult | None, newest: RunResult) -> ShardRun:
     if result is None:
         state = ShardState.MISSING
     elif not result.good:
         state = ShardState.FAILED
     else:
-        state = ShardState.BEHIND if result.ended < newest else ShardState.OK
-    return ShardRun(f"{index}/{count}", state, result)
+        state = ShardState.BEHIND if _is_earlier(result, newest) else ShardState.OK
+    return ShardRun(f"{index}/{newest.count}", state, result)
+
+
+def _is_earlier(result: RunResult, newest: RunResult) -> bool:
+    """Whether it is of an earlier run. The pods of one Job are one run, also those that the Job started again."""
+    if result.job and newest.job:
+        return result.job != newest.job
+    return result.ended < newest.started
 
 
 def runs_text(namespace: str, runs: Sequence[CommandRuns], now: datetime) -> str:
@@ -183,8 +188,8 @@ def runs_schema() -> dict[str, Json]:
                 shard=text("Its index and their number, such as 0/4."),
                 state={
                     "enum": [state.value for state in ShardState],
-                    "description": "ok; failed; behind: it ended before the last run of another shard began, so it is "
-                    "still at work or lost; missing: it has left no result.",
+                    "description": "ok; failed; behind: its result is of an earlier run than that of another shard, so "
+                    "it is still at work or lost; missing: it has left no result.",
                 },
                 started=optional_text("When its last run began."),
                 ended=optional_text("When that run ended."),

@@ -28,7 +28,7 @@ from osm_gitops.targets.cluster.record import short_errors
 LABEL: Final = "osm-gitops.io/result-of"
 """Has the command as its value."""
 _KEY: Final = "result.json"
-_FORMAT_VERSION: Final = "1.0"
+_FORMAT_VERSION: Final = "1.1"
 _MOST_CLUSTERS: Final = 100  # of 3 errors with 500 characters each: well below the limit of an object, 1 MiB
 
 
@@ -87,6 +87,7 @@ def _document(result: RunResult) -> dict[str, Json]:
         "toolVersion": __version__,
         "command": result.command,
         "shard": result.shard,
+        "job": result.job,
         "started": rfc3339(result.started),
         "ended": rfc3339(result.ended),
         "clusters": result.clusters,
@@ -127,6 +128,7 @@ def _parsed(text: Any) -> RunResult:
     return RunResult(
         command=_text(body, "command"),
         shard=shard,
+        job=_text(body, "job") if "job" in body else "",  # older versions wrote none
         started=datetime.fromisoformat(_text(body, "started")),
         ended=datetime.fromisoformat(_text(body, "ended")),
         clusters=_count(body, "clusters"),

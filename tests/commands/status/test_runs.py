@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from osm_gitops.commands.status.runs import ShardState, merged, runs_text
@@ -26,6 +27,12 @@ def _states(*results: RunResult) -> dict[str, str]:
 def test_a_shard_that_left_nothing_and_one_that_stayed_behind_are_told() -> None:
     states = _states(_result("0/4", 10), _result("1/4", 0), _result("3/4", 10, failed=1))
     assert states == {"0/4": "ok", "1/4": "behind", "2/4": "missing", "3/4": "failed"}
+
+
+def test_a_shard_that_its_job_started_again_later_leaves_no_other_behind() -> None:
+    first, again, earlier = _result("0/3", 0), _result("1/3", 10), _result("2/3", 5)
+    states = _states(replace(first, job="a"), replace(again, job="a"), replace(earlier, job="b"))
+    assert states == {"0/3": "ok", "1/3": "ok", "2/3": "behind"}
 
 
 def test_results_of_another_number_of_shards_do_not_count() -> None:
