@@ -97,18 +97,18 @@ FULL: Final = 0.9
 """The share of a limit from which a bar warns."""
 
 
-def head(title: str, style: str, script: str) -> str:
-    """The beginning of a page, to the start of its body. ``script`` is that of :func:`foot`."""
+def head(title: str, style: str, script: str = "") -> str:
+    """The beginning of a page, to the start of its body. ``script`` is that of :func:`foot`, if it has one."""
+    scripts = f"'{_hash(script)}'" if script else "'none'"
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src {scripts}; base-uri 'none'; form-action 'none'"
     )
     return _HEAD.format(policy=policy, title=escape(title), style=style)
 
 
-def foot(script: str) -> str:
-    """The end of a page, with its script."""
-    return f"<script>{script}</script>\n</body>\n</html>\n"
+def foot(script: str = "") -> str:
+    """The end of a page, with its script if it has one."""
+    return f"{f'<script>{script}</script>' if script else ''}\n</body>\n</html>\n"
 
 
 def _hash(text: str) -> str:

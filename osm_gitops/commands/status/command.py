@@ -10,21 +10,32 @@ Examples:
   osm-gitops status --only 'gpu-*' -o json          # some pools, for programs
   osm-gitops status --context prod-eu               # a cluster without any configuration
   osm-gitops status --runs osm-gitops               # the last runs of all shards
+  osm-gitops status --runs osm-gitops -o html       # the same as a page
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Annotated
 
 from osm_gitops.cli.clusters import compared_clusters, names_clusters
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Form, Request, option, with_live
+from osm_gitops.cli.options import Request, option, with_live
 from osm_gitops.cli.run_options import run_options
+from osm_gitops.errors import Code, input_error
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
 
 _PROBLEMS_FOUND = 2
+
+
+class Form(Enum):
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
 _DEFAULTS = (
     "There is no fleet file and no setting: pools are compared with a rendering with Operating System Manager's "
     "defaults. Pass its flags, or write a fleet file with osm-gitops init --from cluster."
@@ -34,7 +45,7 @@ _DEFAULTS = (
 @with_live
 def status(
     request: Request,
-    output: Annotated[Form, option("--output,-o", "Format of the status.")] = Form.TEXT,
+    output: Annotated[Form, option("--output,-o", "Format of the status; html only with --runs.")] = Form.TEXT,
     detailed_exitcode: Annotated[bool, option("--detailed-exitcode", "Exit with 2 if there are problems.")] = False,
     runs: Annotated[
         str,
@@ -48,6 +59,13 @@ def status(
 ) -> int:
     if runs:
         return _show_runs(request, runs, output, detailed_exitcode=detailed_exitcode)
+    if output is Form.HTML:
+        raise input_error(
+            Code.OPTIONS_CONFLICT,
+            "only the results of runs are shown as a page",
+            where="--output html",
+            fix="Add --runs NAMESPACE, or use osm-gitops report --output html for pools",
+        )
     from osm_gitops.commands.status.report import status_json, status_text  # noqa: PLC0415
     from osm_gitops.pipeline.status.reading import statuses  # noqa: PLC0415 - slow
 
@@ -66,11 +84,15 @@ def status(
 
 def _show_runs(request: Request, namespace: str, output: Form, *, detailed_exitcode: bool) -> int:
     from osm_gitops.commands.status.runs import merged, runs_json, runs_text  # noqa: PLC0415 - slow
+    from osm_gitops.commands.status.runs_html import runs_html  # noqa: PLC0415
     from osm_gitops.targets.cluster.results import read_results  # noqa: PLC0415 - slow
 
     results, unread = read_results(request.connections.home(request.management), namespace)
-    runs = merged(results)
-    console.out(runs_json(runs) if output is Form.JSON else runs_text(namespace, runs, datetime.now(UTC)))
+    runs, now = merged(results), datetime.now(UTC)
+    if output is Form.HTML:
+        console.out("".join(runs_html(namespace, runs, now)))
+    else:
+        console.out(runs_json(runs) if output is Form.JSON else runs_text(namespace, runs, now))
     console.problems(unread)
     if unread:
         return 1

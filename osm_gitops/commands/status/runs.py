@@ -28,7 +28,7 @@ from osm_gitops.report.schema_words import (
 )
 from osm_gitops.report.visible import many, section, table, visible
 
-_HEADS: Final = ("SHARD", "STATE", "ENDED", "TOOK", "CLUSTERS", "POOLS", "CHANGED", "FAILED", "SKIPPED")
+HEADS: Final = ("SHARD", "STATE", "ENDED", "TOOK", "CLUSTERS", "POOLS", "CHANGED", "FAILED", "SKIPPED")
 
 
 class ShardState(Enum):
@@ -106,26 +106,45 @@ def runs_text(namespace: str, runs: Sequence[CommandRuns], now: datetime) -> str
 
 
 def _lines(runs: CommandRuns, now: datetime) -> Iterator[str]:
-    results = runs.results
-    bad = sum(each.failed_clusters for each in results)
-    done = f"{many(sum(each.clusters for each in results), 'cluster')}, {bad} failed"
-    yield f"{runs.command}: {'OK' if runs.good else 'not OK'}: {many(len(runs.shards), 'shard')}, {done}"
-    yield from (f"  {line}" for line in table([_HEADS, *(_row(each, now) for each in runs.shards)]))
-    yield from section("Errors", [f"shard {each.shard or '0/1'}: {error}" for each in results for error in each.errors])
-    listed = [
-        f"{failure.name}: {'; '.join(failure.errors) or 'pools were skipped again and again'}"
-        for each in results
-        for failure in each.failures
-    ]
-    more = [f"and {bad - len(listed)} more"] if bad > len(listed) else []
-    yield from section("Failed clusters", [*listed, *more])
+    yield f"{runs.command}: {summary(runs)}"
+    yield from (f"  {line}" for line in table([HEADS, *(row(each, now) for each in runs.shards)]))
+    yield from section("Errors", errors(runs))
+    yield from section("Failed clusters", failed_clusters(runs))
     yield ""
 
 
-def _row(each: ShardRun, now: datetime) -> tuple[str, ...]:
+def summary(runs: CommandRuns) -> str:
+    """One line on all shards."""
+    clusters = sum(each.clusters for each in runs.results)
+    done = f"{many(clusters, 'cluster')}, {_failed(runs)} failed"
+    return f"{'OK' if runs.good else 'not OK'}: {many(len(runs.shards), 'shard')}, {done}"
+
+
+def _failed(runs: CommandRuns) -> int:
+    return sum(each.failed_clusters for each in runs.results)
+
+
+def errors(runs: CommandRuns) -> list[str]:
+    """Errors that belong to no cluster, each with its shard."""
+    return [f"shard {each.shard or '0/1'}: {error}" for each in runs.results for error in each.errors]
+
+
+def failed_clusters(runs: CommandRuns) -> list[str]:
+    """The failed clusters that results name, each with its errors, and the number of the others."""
+    listed = [
+        f"{failure.name}: {'; '.join(failure.errors) or 'pools were skipped again and again'}"
+        for each in runs.results
+        for failure in each.failures
+    ]
+    more = _failed(runs) - len(listed)
+    return [*listed, *([f"and {more} more"] if more > 0 else [])]
+
+
+def row(each: ShardRun, now: datetime) -> tuple[str, ...]:
+    """The texts below ``HEADS`` for a shard."""
     result = each.result
     if result is None:
-        return (each.shard, each.state.value, *["-"] * (len(_HEADS) - 2))
+        return (each.shard, each.state.value, *["-"] * (len(HEADS) - 2))
     counts = (result.clusters, result.pools, result.changed, result.failed, result.skipped)
     ago, took = f"{spoken(now - result.ended)} ago", spoken(_took(result))
     return (each.shard, each.state.value, ago, took, *map(str, counts))

@@ -6,7 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from osm_gitops.commands.status.runs import ShardState, merged, runs_text
-from osm_gitops.model.run_result import RunResult
+from osm_gitops.commands.status.runs_html import runs_html
+from osm_gitops.errors import Code
+from osm_gitops.model.run_result import FailedCluster, RunResult
+from tests.cli.running import osm_gitops
+from tests.faults import Expected, told
 
 _START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -58,3 +62,22 @@ def test_commands_stand_apart_and_are_added_up() -> None:
 
 def test_no_results_are_no_success() -> None:
     assert "--result-in home" in runs_text("home", merged([]), _START)
+
+
+def test_the_page_shows_each_shard_and_every_text_as_text() -> None:
+    bad = FailedCluster("<b>", ("rendering <script> failed",))
+    failed = replace(_result("1/3", failed=3), failures=(bad,), errors=("no & end",))
+    page = "".join(runs_html("home", merged([_result("0/3"), failed]), _START + timedelta(minutes=5)))
+    assert "script-src 'none'" in page
+    assert "<script" not in page
+    assert "not OK: 3 shards, 4 clusters, 3 failed" in page
+    assert [state in page for state in (">ok<", ">failed<", ">missing<")] == [True] * 3
+    for text in ("&lt;b&gt;: rendering &lt;script&gt; failed", "and 2 more", "shard 1/3: no &amp; end"):
+        assert f"<code>{text}</code>" in page
+    assert "--result-in" in "".join(runs_html("home", (), _START))
+
+
+def test_a_page_is_only_of_runs() -> None:
+    ran = osm_gitops("status", "--output=html")
+    assert ran.code == 1
+    assert told(ran.err) == [Expected(Code.OPTIONS_CONFLICT, "--output html")]
