@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from osm_gitops.model.objects import Json
+from osm_gitops.yaml.canonical import SharedEntries
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 
@@ -124,13 +125,16 @@ def _inflated(reference: bytes) -> bytes:
     return zlib.decompress(reference)
 
 
+_entries: Final = SharedEntries()  # pools of a profile have most files in common
+
+
 @lru_cache(maxsize=4)  # the objects of one pool
 def _parsed(packed: PackedBody) -> dict[str, Json]:
     text = packed.text
     if text.startswith(b"{"):
         found: dict[str, Json] = json.loads(text)
         return found
-    (document,) = load_documents(text, "a rendered manifest")
+    (document,) = load_documents(text, "a rendered manifest", _entries)
     value: dict[str, Json] = document.value
     return value
 

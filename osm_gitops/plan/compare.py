@@ -378,10 +378,12 @@ def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
 def without_nulls(value: Json) -> Json:
     """A null equals an absent key: the API server prunes it (osm-behaviour.md, "OperatingSystemConfig")."""
     kind = type(value)
-    if kind is str:
-        return value
     if kind is dict or isinstance(value, Mapping):  # fast path: isinstance() of an abstract class is slow
-        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+        return {
+            key: inner if type(inner) is str else without_nulls(inner)
+            for key, inner in value.items()
+            if inner is not None
+        }
     if isinstance(value, list | tuple):
         return [without_nulls(inner) for inner in value]
     return value

@@ -26,6 +26,7 @@ _ESCAPE: Final = re.compile(r"\\(x..|.)")
 _UNESCAPED: Final = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 _BLOCK: Final = re.compile(r"\|(2?)([+-]?)")
 _CONTENT: Final = re.compile("^[^#]", re.MULTILINE)
+_MOST_SHARED: Final = 4 << 20  # characters
 _LONGEST_WORD: Final = 5
 """No longer text that starts with a letter means anything but itself."""
 
@@ -34,15 +35,38 @@ class _OtherForm(Exception):
     """The text is not in the canonical form."""
 
 
-def read_canonical(text: str) -> tuple[dict[str, Json], int] | None:
+class SharedEntries:
+    """Entries of lists by their text, for readers of many texts that have most entries in common. Nobody may change
+    them. They are forgotten when they take too much memory."""
+
+    __slots__ = ("_found", "_size")
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, str], Json] = {}
+        self._size = 0
+
+    def get(self, margin: int, text: str) -> Json:
+        """The entry with this text in column ``margin``, or ``None``."""
+        return self._found.get((margin, text))
+
+    def keep(self, margin: int, text: str, entry: Json) -> None:
+        self._size += len(text)
+        if self._size > _MOST_SHARED:
+            self._found.clear()
+            self._size = len(text)
+        self._found[margin, text] = entry
+
+
+def read_canonical(text: str, shared: SharedEntries | None = None) -> tuple[dict[str, Json], int] | None:
     """The mapping that is the only document of ``text``, and the index at which it begins; ``None`` where the text has
-    another form, be it YAML or not. Comments are known before the mapping only."""
+    another form, be it YAML or not. Comments are known before the mapping only. With ``shared``, entries of lists that
+    an earlier text had are not read again."""
     content = _CONTENT.search(text) if text.endswith("\n") and _is_printable(text) else None
     if content is None:
         return None
     start = content.start()
     try:
-        value, end = _mapping(text, start, 0)
+        value, end = _mapping(text, _MEMBER.match(text, start), 0, shared)
     except _OtherForm:
         return None
     # An entry of a list ``items`` is a document of its own.
@@ -57,14 +81,15 @@ def _is_printable(text: str) -> bool:
     return text.replace("\n", "").replace("\t", "").isprintable()
 
 
-def _mapping(text: str, at: int, margin: int) -> tuple[dict[str, Json], int]:
-    """The mapping whose first key is at ``at``, in column ``margin``, and the index of the line after it."""
+def _mapping(
+    text: str, member: re.Match[str] | None, margin: int, shared: SharedEntries | None
+) -> tuple[dict[str, Json], int]:
+    """The mapping whose first key ``member`` matches, in column ``margin``, and the index of the line after it."""
     if margin > _DEEPEST:
         _refuse()
     pad = " " * margin
     result: dict[str, Json] = {}
     while True:
-        member = _MEMBER.match(text, at)
         if member is None:
             raise _OtherForm
         key, quoted, plain, rest = member.groups()
@@ -76,9 +101,9 @@ def _mapping(text: str, at: int, margin: int) -> tuple[dict[str, Json], int]:
             result[key] = plain if len(plain) > _LONGEST_WORD else resolve(plain, old=True)[1]
         elif rest is None:
             if text.startswith(pad + "- ", at):
-                result[key], at = _sequence(text, at + margin, margin)
+                result[key], at = _sequence(text, at + margin, margin, shared)
             elif text.startswith(pad + "  ", at):
-                result[key], at = _mapping(text, at + margin + 2, margin + 2)
+                result[key], at = _mapping(text, _MEMBER.match(text, at + margin + 2), margin + 2, shared)
             else:
                 _refuse()
         elif rest[0] == "|":
@@ -87,34 +112,53 @@ def _mapping(text: str, at: int, margin: int) -> tuple[dict[str, Json], int]:
             result[key] = _scalar(rest)
         if not text.startswith(pad, at) or at == len(text):
             return result, at
-        at += margin
+        member = _MEMBER.match(text, at + margin)
 
 
-def _sequence(text: str, at: int, margin: int) -> tuple[list[Json], int]:
+def _sequence(text: str, at: int, margin: int, shared: SharedEntries | None) -> tuple[list[Json], int]:
     """The list whose first dash is at ``at``, in column ``margin``, and the index of the line after it."""
     if margin > _DEEPEST:
         _refuse()
     dash = " " * margin + "- "
     result: list[Json] = []
-    entry: Json
     while True:
-        at += 2
-        if _MEMBER.match(text, at):
-            entry, at = _mapping(text, at, margin + 2)
-        elif text.startswith("- ", at):
-            entry, at = _sequence(text, at, margin + 2)
+        if shared is None:
+            entry, at = _entry(text, at + 2, margin + 2, shared)
         else:
-            end = text.index("\n", at)
-            rest = text[at:end]
-            at = end + 1
-            if rest[:1] == "|":
-                entry, at = _literal(text, at, rest, margin + 2)
-            else:
-                entry = _scalar(rest)
+            entry, at = _shared_entry(text, at + 2, margin + 2, shared)
         result.append(entry)
         if not text.startswith(dash, at):
             return result, at
         at += margin
+
+
+def _entry(text: str, at: int, margin: int, shared: SharedEntries | None) -> tuple[Json, int]:
+    """The entry of a list at ``at``, in column ``margin``, and the index of the line after it."""
+    member = _MEMBER.match(text, at)
+    if member is not None:
+        return _mapping(text, member, margin, shared)
+    if text.startswith("- ", at):
+        return _sequence(text, at, margin, shared)
+    end = text.index("\n", at)
+    rest = text[at:end]
+    return _literal(text, end + 1, rest, margin) if rest[:1] == "|" else (_scalar(rest), end + 1)
+
+
+def _shared_entry(text: str, at: int, margin: int, shared: SharedEntries) -> tuple[Json, int]:
+    """As :func:`_entry`, of which ``shared`` may know the result."""
+    first = text.index("\n", at) + 1
+    more = _lines(margin).match(text, first)
+    if more is None:
+        return _entry(text, at, margin, shared)
+    end = more.end()
+    whole = text[at:end]
+    entry = shared.get(margin, whole)
+    if entry is not None:
+        return entry, end
+    entry, after = _entry(text, at, margin, shared)
+    if after == end:
+        shared.keep(margin, whole, entry)
+    return entry, after
 
 
 def _literal(text: str, at: int, header: str, margin: int) -> tuple[str, int]:

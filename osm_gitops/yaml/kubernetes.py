@@ -30,7 +30,7 @@ from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.numbers import format_float
 from osm_gitops.gocompat.text import from_bytes, runes
 from osm_gitops.gocompat.yaml3 import BOOL, FLOAT, INTEGER, NULL, OLD_BOOLS, TIMESTAMP, resolve
-from osm_gitops.yaml.canonical import read_canonical
+from osm_gitops.yaml.canonical import SharedEntries, read_canonical
 from osm_gitops.yaml.jsontext import json_documents, whole
 from osm_gitops.yaml.lines import Lines
 from osm_gitops.yaml.syntax import TEMPLATE_HINT, decode_text, line_text, syntax_problem
@@ -74,15 +74,16 @@ class Document:
     items: tuple[Document, ...] = ()
 
 
-def load_documents(text: str | bytes, name: str) -> list[Document]:
+def load_documents(text: str | bytes, name: str, shared: SharedEntries | None = None) -> list[Document]:
     """Read all documents of a YAML or JSON text; empty ones are left out.
 
-    ``name`` is the file in errors. Raises InputError with the duplicate keys (at most :data:`MOST_DUPLICATES`, and the
-    number of others), or with the first other fault: invalid YAML or UTF-8, keys that are not scalars, infinite
-    numbers, nesting deeper than :data:`MAX_DEPTH`, too many repeated values of aliases.
+    ``name`` is the file in errors. With ``shared``, texts may have the same objects as entries of lists.
+    Raises InputError with the duplicate keys (at most :data:`MOST_DUPLICATES`, and the number of others), or with the
+    first other fault: invalid YAML or UTF-8, keys that are not scalars, infinite numbers, nesting deeper than
+    :data:`MAX_DEPTH`, too many repeated values of aliases.
     """
     plain = decode_text(text, name)
-    canonical = read_canonical(plain)
+    canonical = read_canonical(plain, shared)
     if canonical is not None:
         value, start = canonical
         before = plain.count("\n", 0, start)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from osm_gitops.errors import InputError
 from osm_gitops.yaml import kubernetes
-from osm_gitops.yaml.canonical import read_canonical
+from osm_gitops.yaml.canonical import SharedEntries, read_canonical
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 
@@ -62,7 +62,7 @@ _CONFIG = {
 
 def _general(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list[dict[str, int]]] | None:
     with monkeypatch.context() as patched:
-        patched.setattr(kubernetes, "read_canonical", lambda _: None)
+        patched.setattr(kubernetes, "read_canonical", lambda *_: None)
         return _read(text)
 
 
@@ -88,6 +88,32 @@ def test_what_is_written_is_read_alike(value: dict[str, Any]) -> None:
     text = dump(value)
     with pytest.MonkeyPatch.context() as patch:
         assert _general(text, patch) == _read(text)
+
+
+@given(
+    first=st.lists(_VALUES, max_size=4),
+    second=st.lists(_VALUES, max_size=4),
+    depths=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+)
+@example(first=[{"a": "x\n", "b": ""}], second=[{"a": "x\n", "b": "", "c": 1}, {"a": "x\n", "b": ""}], depths=(0, 1))
+@example(first=[{"a": "x\n\n"}], second=[{"a": "x\n"}, {"a": "x\n\n"}], depths=(1, 1))
+def test_shared_entries_are_read_alike(first: list[Any], second: list[Any], depths: tuple[int, int]) -> None:
+    shared = SharedEntries()
+    for entries, depth in ((first, depths[0]), (second, depths[1]), ([*second, *first], 0), (first, 0)):
+        value: dict[str, Any] = {"a": entries}
+        for _ in range(depth):
+            value = {"a": [value, "b"]}
+        text = dump(value)
+        assert repr(read_canonical(text, shared)) == repr(read_canonical(text))
+
+
+def test_an_entry_is_read_once() -> None:
+    shared = SharedEntries()
+    texts = [dump({"name": name, "files": [{"path": "/etc/x", "content": "x\ny\n"}]}) for name in ("a", "b")]
+    (first, second) = (read_canonical(text, shared) for text in texts)
+    assert first is not None
+    assert second is not None
+    assert first[0]["files"][0] is second[0]["files"][0]
 
 
 _ODD = (
