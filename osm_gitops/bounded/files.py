@@ -18,7 +18,7 @@ LARGE: Final = 256 << 20
 
 _FROM_SHELL: Final = re.compile("/(?:dev|proc/self)/fd/[0-9]+")
 """File names of process substitution."""
-_PIECE: Final = 1 << 20
+_PIECE: Final = 16 << 10  # at least: memory for each read costs time
 # Do not block on a FIFO without a writer; do not take over a terminal. Windows has neither flag.
 _FLAGS: Final = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
 _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)

@@ -429,12 +429,18 @@ def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:
 def _shows_secrets(sealed: Mapping[str, Json]) -> bool:
     """Whether a value is in plain text in a part of this kind that may contain secrets."""
     parts = _SECRET_PARTS.get(str(sealed.get("kind")), ())
-    return any(True for part in parts for _ in _clear_leaves(value_at(sealed, part)))
+    return any(_is_clear(value_at(sealed, part)) for part in parts)
 
 
-def _clear_leaves(value: Json) -> Iterator[str]:
-    """Values in plain text, without empty texts and null, which are never encrypted."""
-    return (text for text in _texts(value) if text and not text.startswith("ENC["))
+def _is_clear(value: Json) -> bool:
+    """Whether it has a value in plain text, other than empty texts and null, which are never encrypted."""
+    if isinstance(value, str):
+        return value != "" and not value.startswith("ENC[")
+    if isinstance(value, dict | Mapping):
+        return any(map(_is_clear, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_is_clear, value))
+    return value is not None
 
 
 def _texts(value: Json) -> Iterator[str]:
