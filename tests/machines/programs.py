@@ -116,3 +116,8 @@ def _build(folder: Path) -> None:
     plugins = f"github.com/containernetworking/plugins/plugins/...@{CNI}"
     output(go, "install", plugins, **(settings | {"GOBIN": str(unfinished / "cni")}))
     unfinished.replace(folder)
+
+
+if __name__ == "__main__":
+    # Tests have a home of their own, without Go's cache of what it has built.
+    controller_manager()
