@@ -66,20 +66,13 @@ def containerd_rpm(folder: Path, programs: Programs, runc: Path, signer: Signer)
     return _rpm(folder, "containerd.io", CONTAINERD, signer, root)
 
 
-def newer_socat(folder: Path, signer: Signer) -> Path:
-    """A later version of a package that the profiles install."""
-    return _rpm(folder, "socat", "2.0", signer, requires=[_FILES])
-
-
-def yum_repository(folder: Path, packages: Iterable[Path], promised: Iterable[Path] = ()) -> Mapping[str, Path]:
-    """Files by path: the packages, and what tells of them and of ``promised`` ones, which are not there."""
+def yum_repository(folder: Path, packages: Iterable[Path]) -> Mapping[str, Path]:
+    """The files of a repository by path."""
     folder.mkdir()
-    there = {package.name for package in packages}
-    for package in (*packages, *promised):
+    for package in packages:
         shutil.copy(package, folder)
     output("createrepo_c", "--quiet", "--no-database", str(folder))
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {f"/{path.relative_to(folder)}": path for path in paths if path.suffix != ".rpm" or path.name in there}
+    return {f"/{path.relative_to(folder)}": path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def _rpm(

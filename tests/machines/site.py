@@ -47,13 +47,13 @@ from tests.machines.internet import API_PORT, Content, Internet, internet, relay
 from tests.machines.machine import Machine, machine
 from tests.machines.packages import Signer, apt_archive, containerd_io
 from tests.machines.programs import CNI, KUBERNETES, Programs
-from tests.machines.rpms import containerd_rpm, newer_socat, red_hat_packages, yum_repository
+from tests.machines.rpms import containerd_rpm, red_hat_packages, yum_repository
 from tests.machines.systems import RED_HAT, UBUNTU_ARCHIVE, RedHat, Trust, install, seed
 
 API: Final = "api.example.com"
 MIRROR: Final = "mirror.example.com"
 LACKING: Final = "AppStream-lacking"
-"""A repository like AppStream, whose index names a package that it does not have."""
+"""A repository like AppStream without one of its packages."""
 _SETTINGS: Final = "cloud-init-settings"
 _CLUSTER_INFO: Final = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 _GETTER: Final = f"system:serviceaccount:{_SETTINGS}:cloud-init-getter"
@@ -361,7 +361,7 @@ def _web(
     repositories = {
         "BaseOS": yum_repository(rpms / "BaseOS", []),
         "AppStream": yum_repository(rpms / "AppStream", packages),
-        LACKING: yum_repository(rpms / LACKING, packages, [newer_socat(rpms, signer)]),
+        LACKING: yum_repository(rpms / LACKING, [each for each in packages if not each.name.startswith("socat-")]),
     }
     docker_rpms = yum_repository(rpms / "docker", [containerd_rpm(rpms, programs, runc, signer)])
     plugins = {each.name: each.read_bytes() for each in programs.cni}
