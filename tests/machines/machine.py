@@ -88,6 +88,10 @@ class Machine:
             target.write_bytes(content if isinstance(content, bytes) else content.encode())
             target.chmod(mode)
 
+    def remove(self, package: str) -> None:
+        """Take a package of Debian from its image."""
+        output("chroot", str(self.disk), "dpkg", "--purge", package)
+
     def boot(self) -> None:
         """Switch it on."""
         assert self._process is None, "the machine runs already"
