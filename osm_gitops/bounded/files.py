@@ -40,15 +40,17 @@ def read_file(path: PurePath | str, most: int, *, follow: bool = True) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | _FLAGS | (0 if follow else _NO_LINKS))
     except ValueError:  # NUL, or a lone surrogate
         raise _fault(errno.EINVAL, "its name contains a character that is not allowed in file names", path) from None
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        found = os.fstat(file.fileno())
+    try:  # without a file object, which takes as long as to read a small file
+        found = os.fstat(descriptor)
         _check(path, found, most)
         pieces: list[bytes] = []
         left = most + 1
         # The reported size, and one byte more to detect the end.
-        while left and (piece := file.read(min(left, max(found.st_size + 1, _PIECE)))):
+        while left and (piece := os.read(descriptor, min(left, max(found.st_size + 1, _PIECE)))):
             pieces.append(piece)
             left -= len(piece)
+    finally:
+        os.close(descriptor)
     if pieces and not found.st_size:
         raise _fault(errno.EINVAL, "it is not a regular file", path)
     if not left:

@@ -12,9 +12,10 @@ import pickle
 import struct
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, timedelta, timezone
 from enum import Enum
+from functools import cache
 from operator import attrgetter
 from pathlib import PosixPath, PurePosixPath
 from types import FunctionType
@@ -136,21 +137,33 @@ class Encoded:
 
 def encode(request: Request) -> Encoded:
     """The frame of a request."""
-    stream = io.BytesIO()
-    writer = _Writer(stream)
-    writer.dump(request)
-    data = stream.getvalue()
-    return Encoded(LENGTH.pack(len(data)) + data, frozenset(writer.modules), request.seconds)
+    data, modules = _written(request)
+    return Encoded(data, frozenset(modules), request.seconds)
 
 
 def frame(message: Start | Forget | Ready | Answer) -> bytes:
     """The frame of any other message."""
-    data = pickle.dumps(message, protocol=5)
-    return LENGTH.pack(len(data)) + data
+    data, _ = _written(message)
+    return data
+
+
+def _written(message: object) -> tuple[bytes, set[str]]:
+    """The frame of a message, and the modules needed to read it."""
+    stream = io.BytesIO()
+    stream.write(LENGTH.pack(0))  # its place
+    writer = _Writer(stream)
+    writer.dump(message)
+    with stream.getbuffer() as written:
+        LENGTH.pack_into(written, 0, len(written) - LENGTH.size)
+    return stream.getvalue(), writer.modules
 
 
 class _Writer(pickle.Pickler):
-    """Notes the modules of written objects: a running worker cannot import them."""
+    """Notes the modules of written objects: a running worker cannot import them.
+
+    A record is written as a call of its class. What dataclasses with slots define for pickle asks for the fields of the
+    class each time, which took most of the time of small messages.
+    """
 
     def __init__(self, stream: io.BytesIO) -> None:
         super().__init__(stream, protocol=5)
@@ -163,7 +176,22 @@ class _Writer(pickle.Pickler):
             self.modules.add(obj.module)
         module = obj.__module__ if kind is FunctionType or kind is type else kind.__module__
         self.modules.add(module)
-        return NotImplemented
+        names = _constructor(kind)  # type: ignore[arg-type]  # mypy takes no class for hashable
+        return NotImplemented if names is None else (kind, tuple([getattr(obj, name) for name in names]))
+
+
+@cache
+def _constructor(kind: type) -> tuple[str, ...] | None:
+    """The fields of a frozen record that its class takes in this order and keeps as they are; ``None`` for others."""
+    if not is_dataclass(kind) or not _is_record(kind) or hasattr(kind, "__post_init__"):
+        return None
+    state = kind.__getstate__
+    if kind.__reduce__ is not object.__reduce__ or (
+        state is not object.__getstate__ and state.__module__ != "dataclasses"
+    ):
+        return None
+    found = fields(kind)
+    return tuple(each.name for each in found) if all(each.init and not each.kw_only for each in found) else None
 
 
 def read_request(data: bytes) -> Start | Request | Forget:

@@ -26,6 +26,7 @@ _WORDS: Final = frozenset(
     {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"}
 )
 _LONGEST_WORD: Final = 8
+_SHORT: Final = 64
 _BREAKS_BLOCK: Final = re.compile("[^\t\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _ESCAPED: Final = re.compile("[^ !#-\\[\\]-~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -73,10 +74,18 @@ def _is_block(value: Json) -> bool:
 
 def _block(value: Json, margin: str, parts: list[str]) -> None:
     """A non-empty collection, with each line at ``margin``."""
-    if isinstance(value, dict | Mapping):
+    inner = margin + _STEP
+    if type(value) is dict or isinstance(value, Mapping):
         for key in sorted(value):
-            parts.append(margin)
-            _member(_key(key), value[key], margin, parts)
+            item, name = value[key], _in_line(key)
+            parts += (margin, name, ":") if len(name) <= LONGEST_KEY else (margin, "? ", name, "\n", margin, ":")
+            if type(item) is str:
+                parts += (" ", _text(item, inner), "\n")
+            elif _is_block(item):
+                parts.append("\n")
+                _block(item, inner if type(item) is dict or isinstance(item, Mapping) else margin, parts)
+            else:
+                parts += (" ", _scalar(item, inner), "\n")
         return
     for item in value:
         if type(item) is Kept and item:
@@ -84,9 +93,9 @@ def _block(value: Json, margin: str, parts: list[str]) -> None:
             continue
         parts += (margin, "-")
         if _is_block(item):
-            _beside_dash(item, margin + _STEP, parts)
+            _beside_dash(item, inner, parts)
         else:
-            parts += (" ", _scalar(item, margin + _STEP), "\n")
+            parts += (" ", _scalar(item, inner), "\n")
 
 
 def _beside_dash(value: Json, margin: str, parts: list[str]) -> None:
@@ -96,20 +105,6 @@ def _beside_dash(value: Json, margin: str, parts: list[str]) -> None:
     parts[start] = " "
 
 
-def _member(key: str, value: Json, margin: str, parts: list[str]) -> None:
-    parts += (key, ":") if len(key) <= LONGEST_KEY else ("? ", key, "\n", margin, ":")
-    if not _is_block(value):
-        parts += (" ", _scalar(value, margin + _STEP), "\n")
-        return
-    parts.append("\n")
-    _block(value, margin + _STEP if isinstance(value, Mapping) else margin, parts)
-
-
-@lru_cache(maxsize=1024)  # a fleet's documents have few different keys
-def _key(key: str) -> str:
-    return key if _is_plain(key) else quoted(key)
-
-
 def _is_plain(text: str) -> bool:
     """Whether all readers read ``text`` without quotes as this string."""
     if not (_SIMPLE.fullmatch(text) or PLAIN.fullmatch(text)):
@@ -117,12 +112,26 @@ def _is_plain(text: str) -> bool:
     return len(text) > _LONGEST_WORD or text.lower() not in _WORDS
 
 
+def _text(text: str, margin: str) -> str:
+    if len(text) <= _SHORT:
+        return _in_line(text) if "\n" not in text else _long(text, margin)
+    return text if _is_plain(text) else _long(text, margin)
+
+
+@lru_cache(maxsize=2048)  # keys, modes, versions, paths: a fleet's documents have few different ones
+def _in_line(text: str) -> str:
+    return text if _is_plain(text) else quoted(text)
+
+
+def _long(text: str, margin: str) -> str:
+    """A text that is not plain."""
+    return _literal(text, margin) if _fits_block(text) else quoted(text)
+
+
 def _scalar(value: Json, margin: str) -> str:
     """A scalar or an empty collection; ``margin`` indents the lines of a block."""
     if isinstance(value, str):
-        if _is_plain(value):
-            return value
-        return _literal(value, margin) if _fits_block(value) else quoted(value)
+        return _text(value, margin)
     if value is None:
         return "null"
     if isinstance(value, bool):

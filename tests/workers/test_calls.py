@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -24,7 +25,7 @@ from osm_gitops.model.objects import ObjectRef, Origin
 from osm_gitops.workers import process
 from osm_gitops.workers.calls import Series, Session, call
 from osm_gitops.workers.limits import MEBIBYTE, Limits
-from osm_gitops.workers.messages import Answer, Done, frame, read_answer
+from osm_gitops.workers.messages import LENGTH, Answer, Done, frame, read_answer
 from osm_gitops.workers.process import LimitReached
 from tests.faults import Expected, refused
 
@@ -39,6 +40,53 @@ def test_results_come_back_as_they_are() -> None:
         *(None, {1, 2}, Side.WORKER),
         PurePosixPath("/a"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    first: int
+    second: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ByName:
+    second: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    text: str
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", len(self.text))
+
+
+@dataclass(frozen=True)
+class _WithoutSecret:
+    name: str
+    secret: str = "none"
+
+    def __getstate__(self) -> dict[str, str]:
+        return {"name": self.name, "secret": "left out"}
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (_Plain(1, (2,)), _Plain(1, (2,))),
+        (_ByName(first=1, second=2), _ByName(first=1, second=2)),
+        (_Computed("abc"), _Computed("abc")),
+        (_WithoutSecret("a", "b"), _WithoutSecret("a", "left out")),
+    ],
+)
+def test_records_of_every_form_come_back(record: object, expected: object) -> None:
+    message = frame(Answer(Done((record, record))))
+    answer = read_answer(message[LENGTH.size :], walled=False)
+    assert isinstance(answer, Answer)
+    assert answer.outcome == Done((expected, expected))
+    assert answer.outcome.value[0] is answer.outcome.value[1]
 
 
 def test_errors_come_back_with_their_problems() -> None:
