@@ -21,10 +21,12 @@ _PIECES: Final = re.compile(f"[{_BREAKS}]|[^{_BREAKS}]+")
 _INDICATORS: Final = re.compile(
     r"""\A(?:---|\.\.\.|[#,\[\]{}&*!|>'"%@`]|[?-](?:[ \t]|\Z))|:(?:[ \t]|\Z)|(?<=[ \t\r\n\x85\u2028\u2029\0])\#"""
 )
-_UNPRINTABLE: Final = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+_UNPRINTABLE: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff]")
 _SPACE_BREAK: Final = re.compile(f" [{_BREAKS}]")
 _BREAK_SPACE: Final = re.compile(f"[{_BREAKS}] ")
-_ESCAPED: Final = re.compile("[^ !#-\\[\\]-~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+_ESCAPED: Final = re.compile(
+    '[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff]'
+)
 _SHORT_ESCAPES: Final = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",
     '"': '"', "\\": "\\", "\x85": "N", "\xa0": "_", "\u2028": "L", "\u2029": "P",

@@ -11,7 +11,7 @@ from typing import Final
 
 _BREAKS: Final = "\n\r\x85\u2028\u2029"
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-_REFUSED_CHARACTER: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_REFUSED_CHARACTER: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _PLAIN_ASCII: Final = bytes((0x09, 0x0A, *range(0x20, 0x7F)))
 _MAPPING: Final = re.compile(r":(?:[ \t]|$)")
 _COMMENT: Final = re.compile(r"[ \t]#")

@@ -11,7 +11,7 @@ from yaml.error import MarkedYAMLError
 
 from osm_gitops.errors import Code, Problem, input_error
 
-_NOT_ALLOWED: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_NOT_ALLOWED: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 TEMPLATE_HINT: Final = "YAML reads {{ … }} as a mapping: put the text in quotes or in a block (|)"
 _QUOTE: Final = "Put the text in quotes or in a block (|)"

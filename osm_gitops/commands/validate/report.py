@@ -29,7 +29,7 @@ _HELP: Final = (
 _NAMED: Final = 2
 _IN_SARIF: Final = 10  # code scanning limits the size of files
 # Characters that XML 1.0 cannot have, not even escaped.
-_NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 # Readers of XML make a blank of these in an attribute.
 _WHITE_SPACE: Final = {ord(each): f"&#{ord(each)};" for each in "\n\r\t"}
 
