@@ -210,21 +210,6 @@ def _unused(templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> I
             yield Flawed(Flaw.UNUSED, name, 0, f'no file uses the template "{name}"')
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A template that a text names in its line ``line`` (1-based); ``name`` is empty where it is computed."""
-
-    name: str
-    line: int
-
-
-# Parts are shared by halves and profiles.
-@lru_cache(maxsize=512)
-def references(name: str, text: str) -> tuple[Reference, ...]:
-    """The references of a text, in the order of their lines. Raises TemplateFault where it cannot be parsed."""
-    return tuple(_references(parsed(name, text)))
-
-
 def parsed(name: str, text: str) -> nodes.Template:
     """A text of native Jinja2 as its parser understands it. Raises TemplateFault where it cannot be parsed."""
     try:
@@ -233,13 +218,6 @@ def parsed(name: str, text: str) -> nodes.Template:
         fault = as_fault(error)
         fault.template = fault.template or name
         raise fault from error
-
-
-def _references(tree: nodes.Template) -> Iterator[Reference]:
-    found = tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends))
-    for node in sorted(found, key=lambda each: each.lineno):
-        for referenced in meta.find_referenced_templates(nodes.Template([node], lineno=node.lineno)):
-            yield Reference(referenced or "", node.lineno)
 
 
 @lru_cache(maxsize=1)
@@ -266,11 +244,6 @@ def value_uses(text: str, *, native: bool) -> frozenset[ValuePath]:
         return frozenset(_native_paths(text) if native else _go_paths(text))
     except EXPECTED:
         return frozenset(((),))
-
-
-def is_used(path: ValuePath, uses: Iterable[ValuePath]) -> bool:
-    """Whether ``uses`` read the value at ``path``."""
-    return any(path[: len(use)] == use or use[: len(path)] == path for use in uses)
 
 
 def _native_paths(text: str) -> Iterator[ValuePath]:

@@ -17,10 +17,10 @@ from osm_gitops.model.inputs import Facts
 from osm_gitops.model.objects import Json
 from osm_gitops.model.profile import ConfigHalf, File, OperatingSystemConfig, OperatingSystemProfile, Unit
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.rendering import bounds_of
+from osm_gitops.pipeline.pool_worker import bounds_of
 from osm_gitops.pipeline.synthetic import Combination, settings_of, with_placeholders
-from osm_gitops.render.config import HalfTexts, half_texts
 from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.half_texts import HalfTexts, half_texts
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
 from osm_gitops.render.resolve.cluster_info import ClusterFacts, resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool

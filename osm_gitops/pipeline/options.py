@@ -17,11 +17,13 @@ from osm_gitops.git.remote import Clone
 from osm_gitops.model.live import LOCK_TIMEOUT, Delivery, WriteOptions
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Advance, ClusterPlan, Plan, View, unwatched
+from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.memo import Memo
 from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.report.metrics import Measured
 from osm_gitops.sops.keys import KeySearch
+from osm_gitops.workers.limits import MEBIBYTE, Limits
 
 if TYPE_CHECKING:
     from osm_gitops.targets.file_encryption import FileEncryption
@@ -238,3 +240,8 @@ def sealing_of(options: RunOptions) -> FileEncryption:
 
     encryption = FileEncryption(options.environment, options.age_recipients, options.keys)
     return encryption.reloaded(options.git.clone.root) if options.git.clone else encryption
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits of a worker for one pool by the settings."""
+    return Limits(settings.max_render_seconds, settings.max_render_memory * MEBIBYTE)

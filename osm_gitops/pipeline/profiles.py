@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import chain
+from typing import Final
 
-from osm_gitops.config.overlay_stack import Stack, stack_overlays
+from osm_gitops.config.overlay_stack import Stack, ValuePath, is_used
 from osm_gitops.config.overlays import read_overlays
-from osm_gitops.config.patches import PatchedProfile, fits, patch_profile
+from osm_gitops.config.patches import fits
 from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem, did_you_mean
-from osm_gitops.gotemplate.inspection import ValuePath, is_used, value_uses
 from osm_gitops.model.machine import PROFILE_NAMESPACE_ANNOTATION
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import Overlay, OverlayRef, Patch
@@ -21,14 +21,20 @@ from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.inputs import ClusterInputs, ProfileKey
 from osm_gitops.plan.compare import is_ours
-from osm_gitops.render.pools import template_texts
 from osm_gitops.render.resolve.named_facts import named_profiles
 from osm_gitops.sources import builtin
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.workers.calls import Series, call
+from osm_gitops.workers.messages import Named
 from osm_gitops.workers.process import LimitReached
+
+# What only a worker imports here: it renders, and the imports take a tenth of a second.
+_STACKED: Final = Named("osm_gitops.config.stacking", "stack_overlays")
+_WORKER: Final = "osm_gitops.pipeline.pool_worker"
+_PATCHED: Final = Named(_WORKER, "patched")
+_VALUES_READ: Final = Named(_WORKER, "values_read")
 
 
 def default_profiles(settings: Settings) -> frozenset[tuple[str, str]]:
@@ -141,7 +147,7 @@ OtherProfiles = Callable[[], Iterable[OperatingSystemProfile]]
 
 def load_stack(overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> Stack:
     """The combined overlays. Raises InputError with all problems."""
-    return call(stack_overlays, read_overlays(overlays, trust)) if overlays else Stack()
+    return call(_STACKED, read_overlays(overlays, trust)) if overlays else Stack()
 
 
 def apply_overlays(
@@ -192,7 +198,7 @@ class _OverlayRun:
             self.profiles[key] = profile
             return
         try:
-            found = self.patching.ask(patched, profile)
+            found = self.patching.ask(_PATCHED, profile)
         except LimitReached as failure:
             self.broken[ref] = failure.named(f"patching {ref}", where=fitting[0].spot.where)
             return
@@ -263,7 +269,7 @@ class _OverlayRun:
             waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
             if not waiting:
                 return
-            uses |= self.patching.ask(values_read, profile)
+            uses |= self.patching.ask(_VALUES_READ, profile)
         waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
         known = [".".join(use) for use in uses if use]
         for number, (path, given) in enumerate(waiting.items()):
@@ -282,13 +288,3 @@ class _OverlayRun:
                 field=f"values.{name}",
                 fix=fix,
             )
-
-
-def patched(overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> PatchedProfile | None:
-    """In a worker: the profile with the patches that are for it."""
-    return patch_profile(profile, overlays)
-
-
-def values_read(_overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> frozenset[ValuePath]:
-    """In a worker: the values that the texts of a profile read."""
-    return frozenset().union(*(value_uses(text, native=profile.jinja) for text in template_texts(profile)))

@@ -3,19 +3,13 @@ other."""
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Final
 
 from osm_gitops.errors import Code, InputError, Problem
-from osm_gitops.gotemplate.assembly import forget_results
-from osm_gitops.gotemplate.bounds import Bounds
-from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, Desired, DesiredObject, SecretTexts, Side, together
+from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, Desired, DesiredObject, SecretTexts, together
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment, is_chosen
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
@@ -23,39 +17,29 @@ from osm_gitops.model.packed import Packer
 from osm_gitops.model.plan import Advance, unwatched
 from osm_gitops.model.pool_facts import HalfSize, PoolFacts
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.profiles import patched
-from osm_gitops.plan.counterfactual import Counterfactuals
+from osm_gitops.pipeline.options import limits_of
+from osm_gitops.pipeline.pool_worker import (
+    DEFAULTS,
+    ClusterRenderer,
+    RenderedPool,
+    RenderOptions,
+    render_pool,
+    secret_texts_of,
+)
 from osm_gitops.plan.machines import MachineSide
 from osm_gitops.plan.sensitive import collect_sensitive
-from osm_gitops.render.data import ROOT_TYPES
-from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, used_profiles
+from osm_gitops.render.pools import used_profiles
 from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.machine_spec import readable_provider_config
-from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
-from osm_gitops.render.user_data import Counted, bootstrap_size, provisioning_size
+from osm_gitops.render.resolve.pools import wanted_profile
 from osm_gitops.workers.calls import Series, warm_up
-from osm_gitops.workers.limits import MEBIBYTE, Limits
 from osm_gitops.workers.process import LimitReached
-from osm_gitops.yaml.emit import dump
 
 _MOST_REACHED: Final = 3
 """Pools of one profile that may reach a limit: the others would probably too, which takes time."""
 RENDERINGS: Final = 4
 """Renderings of a pool to find lines made from secrets."""
 _NARROWED = Problem(Code.NARROWED_RUN, "--only was given, so this run deletes nothing")
-
-
-@dataclass(frozen=True, slots=True)
-class RenderOptions:
-    """``only`` are globs of pool names; empty selects all. ``for_git``: add annotations for Flux and Argo CD, which are
-    not needed for direct apply. ``measured``: the result has the facts of pools."""
-
-    only: tuple[str, ...] = ()
-    for_git: bool = True
-    measured: bool = False
-
-
-DEFAULTS: Final = RenderOptions()
 
 
 def render_cluster(
@@ -101,7 +85,7 @@ def render_cluster(
 
 def prepare() -> None:
     """Start a worker for :func:`render_cluster` while the inputs are read."""
-    warm_up(render_pool, patched)
+    warm_up(render_pool)
 
 
 @dataclass(slots=True)
@@ -202,94 +186,6 @@ class _ClusterRun:
 
 
 @dataclass(frozen=True, slots=True)
-class RenderedText:
-    """One rendered object of a worker, with its canonical text."""
-
-    ref: ObjectRef
-    side: Side
-    text: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedPool:
-    """A rendered pool of a worker."""
-
-    profile: tuple[str, str]
-    objects: tuple[RenderedText, ...]
-    warnings: tuple[Problem, ...]
-    sizes: tuple[HalfSize, ...] = ()
-
-
-class ClusterRenderer:
-    """In a worker: the shared state of the pools of a cluster."""
-
-    def __init__(self, inputs: Inputs, settings: Settings, options: RenderOptions = DEFAULTS) -> None:
-        self.inputs = inputs
-        self.measured = options.measured
-        self.cluster = resolve_cluster(settings, inputs.facts)
-        engine, compiled = _engine(bounds_of(settings), json.dumps(dict(inputs.values))), CompiledProfiles()
-        forget_results(engine)  # they hold secrets of the cluster before
-        self.renderer = PoolRenderer(engine, self.cluster, compiled, for_git=options.for_git)
-        self.counterfactuals = Counterfactuals(inputs, settings, engine, compiled)
-
-    def render(self, machine: MachineDeployment) -> RenderedPool:
-        """Resolve and render a pool. Raises InputError with all problems."""
-        try:
-            pool = resolve_pool(machine, self.inputs, self.cluster)
-            objects, warnings = self.renderer.render(pool)
-        except InputError as failure:
-            # The message of a failed template may contain secrets.
-            raise InputError(self.counterfactuals.problems(machine, failure.problems)) from None
-        return RenderedPool(
-            (pool.profile.namespace, pool.profile.name),
-            tuple(RenderedText(each.ref, each.side, dump(each.body).encode()) for each in objects),
-            (*pool.warnings, *self.counterfactuals.warnings(machine, warnings)),
-            _sizes(pool, objects) if self.measured else (),
-        )
-
-
-def _sizes(pool: ResolvedPool, objects: Iterable[DesiredObject]) -> tuple[HalfSize, ...]:
-    """In a worker: the sizes of both halves, from the Secrets that hold them."""
-    config, machine = pool.provider_config, pool.machine
-    secrets = {each.ref.name: each.body for each in objects if each.ref.kind == "Secret"}
-    bootstrap, provisioning = (
-        b64decode(secrets[name]["data"]["cloud-config"]).decode(errors="surrogateescape")
-        for name in (machine.bootstrap_secret_name, machine.provisioning_secret_name)
-    )
-    found = {
-        "bootstrap": bootstrap_size(bootstrap, machine.name, config.provider, config.os),
-        "provisioning": provisioning_size(provisioning),
-    }
-    return tuple(
-        HalfSize(
-            half,
-            size.counted,
-            size.limit.counted.value if size.limit else Counted.RAW.value,
-            size.limit.size if size.limit else None,
-            size.limit.source if size.limit else size.why,
-        )
-        for half, size in found.items()
-    )
-
-
-@lru_cache(maxsize=4)
-def _engine(bounds: Bounds, values: str) -> Engine:
-    """In a worker: one engine for the clusters of a fleet, which have most of their profiles in common. ``values`` are
-    JSON."""
-    return Engine(ROOT_TYPES, bounds, json.loads(values))
-
-
-def render_pool(cluster: ClusterRenderer, machine: MachineDeployment) -> RenderedPool:
-    """In a worker: render a pool. Raises InputError with all problems."""
-    return cluster.render(machine)
-
-
-def secret_texts_of(cluster: ClusterRenderer, machine: MachineDeployment | None) -> SecretTexts:
-    """In a worker: parts of a pool's objects, or of the profiles without a pool, that were made from secrets."""
-    return cluster.counterfactuals.secret_texts(machine)
-
-
-@dataclass(frozen=True, slots=True)
 class PoolSecrets:
     """What of a cluster's pools was made from secrets. Finding it takes some renderings of a pool, so it is asked once,
     for the pools whose content is shown. ``sides`` are those of MachineDeployments that the run applies."""
@@ -320,16 +216,6 @@ class Rendered:
 
     desired: Desired
     secrets: PoolSecrets
-
-
-def bounds_of(settings: Settings) -> Bounds:
-    """The limits of a template by the settings."""
-    return Bounds(settings.max_output_bytes, settings.max_loop_steps, settings.max_template_depth)
-
-
-def limits_of(settings: Settings) -> Limits:
-    """The limits of a worker for one pool by the settings."""
-    return Limits(settings.max_render_seconds, settings.max_render_memory * MEBIBYTE)
 
 
 def _objects_of(machine: MachineDeployment, namespace: str) -> Iterator[ObjectRef]:

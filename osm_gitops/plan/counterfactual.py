@@ -25,7 +25,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import changed_texts
-from osm_gitops.plan.sensitive import other_machine, sealed_templates, with_other_secrets
+from osm_gitops.plan.sensitive import NOT_SHOWN, other_machine, sealed_templates, with_other_secrets
 from osm_gitops.render.manifests import profile_object
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
 from osm_gitops.render.resolve.cluster_info import ClusterFacts, resolve_cluster
@@ -175,8 +175,6 @@ def _choice(alphabet: str, char: str, byte: int) -> str:
 VARIANTS: Final = (Variant("first"), Variant("second"), Variant("third", longer=True))
 """Output from a secret differs for at least one of these variants."""
 
-
-NOT_SHOWN: Final = "the message is not shown: it is made from secrets"
 _KEPT: Final = 64  # pools: reports ask for each object of a pool
 _HALVES: Final = ("bootstrap", "provisioning")
 

@@ -9,6 +9,7 @@ from binascii import Error as Base64Error
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, replace
+from typing import Final
 from urllib.parse import unquote
 
 from osm_gitops.bounded.json_values import parse_json
@@ -20,6 +21,8 @@ from osm_gitops.model.public_words import PUBLIC_WORDS
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import BOOT_TEXTS
 from osm_gitops.sops.leaves import sealed_type
+
+NOT_SHOWN: Final = "the message is not shown: it is made from secrets"
 
 # Data of Secrets that is not secret.
 _PUBLIC_DATA = re.compile(

@@ -10,8 +10,9 @@ from osm_gitops.gotemplate.conversion import ConvertedHalf, convert_half
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import TemplateFaults
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.render.config import HalfTexts, half_texts, template_problems
+from osm_gitops.render.config import template_problems
 from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.half_texts import HalfTexts, half_texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def check_version(version: str, where: str = "") -> None:
 
 def read_builtin(name: str, version: str, namespace: str) -> Checked[OperatingSystemProfile]:
     """The built-in profile ``name`` of ``version``, as an object of ``namespace``, or problems."""
-    from osm_gitops.sources.composing import compose  # noqa: PLC0415 - lists of names need no template engine
+    from osm_gitops.sources.composing import compose  # noqa: PLC0415 - lists of names need no reader of profiles
 
     try:
         if name not in names(version):

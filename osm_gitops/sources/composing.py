@@ -7,6 +7,7 @@ profiles in git and in clusters need no other file.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -15,8 +16,6 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.errors import Code, InputError, Problem
-from osm_gitops.gotemplate.faults import TemplateFault
-from osm_gitops.gotemplate.inspection import Reference, references
 from osm_gitops.model.objects import BUILT_IN, Json, Manifest, Origin
 from osm_gitops.model.profile import (
     BUILT_IN_ANNOTATION,
@@ -25,7 +24,7 @@ from osm_gitops.model.profile import (
     OperatingSystemProfile,
     ProfileConfig,
 )
-from osm_gitops.render.config import half_texts
+from osm_gitops.render.half_texts import half_texts
 from osm_gitops.sources.manifests import PROFILE, identify, raw_objects
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.yaml.kubernetes import load_documents
@@ -106,6 +105,24 @@ def _wrong(source: Manifest, name: str) -> Iterator[Problem]:
         )
 
 
+_COMMENT: Final = re.compile(r"{#.*?#}", re.DOTALL)
+_REFERENCE: Final = re.compile(r"""{%[-+]?\s*(?:include|import|from|extends)\b\s*(?:"([^"]*)"|'([^']*)')?""")
+
+
+# Parts are shared by halves and profiles.
+@lru_cache(maxsize=512)
+def references(text: str) -> tuple[tuple[str, int], ...]:
+    """The parts that a text of Jinja2 names, with their lines; the name is empty if it is computed.
+
+    The text is not parsed, which takes longer than anything else here: what is wrong with it is found when it is
+    compiled.
+    """
+    plain = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+    return tuple(
+        (found[1] or found[2] or "", plain.count("\n", 0, found.start()) + 1) for found in _REFERENCE.finditer(plain)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Text:
     """A text that may name parts; ``place`` gives the place of a line."""
@@ -143,33 +160,26 @@ class _Parts:
         waiting = deque(texts)
         while waiting:
             user = waiting.popleft()
-            for reference in self._references(user):
-                if reference.name in found or reference.name in own:
+            for name, line in references(user.text):
+                if name in found or name in own:
                     continue
-                part = self._part(reference, user)
+                part = self._part(name, line, user)
                 if part is not None:
                     found[part.name] = part.text
                     waiting.append(part)
         return found
 
-    def _references(self, user: _Text) -> tuple[Reference, ...]:
-        try:
-            return references(user.name, user.text)
-        except TemplateFault as fault:
-            self._fault(fault.message, user, fault.line)
-            return ()
-
-    def _part(self, reference: Reference, user: _Text) -> _Text | None:
-        if not reference.name:
-            self._fault("computes the name of a part, so its parts are unknown", user, reference.line)
+    def _part(self, name: str, line: int, user: _Text) -> _Text | None:
+        if not name:
+            self._fault("computes the name of a part, so its parts are unknown", user, line)
             return None
         try:
-            text = (self.folder / reference.name).read_text("utf-8")
+            text = (self.folder / name).read_text("utf-8")
         except OSError:
-            self._fault(f'needs the part "{reference.name}", which version {self.version} lacks', user, reference.line)
+            self._fault(f'needs the part "{name}", which version {self.version} lacks', user, line)
             return None
-        place = self._shown(reference.name)
-        return _Text(reference.name, text, lambda line: f"{place}:{line}")
+        place = self._shown(name)
+        return _Text(name, text, lambda line: f"{place}:{line}")
 
     def _shown(self, part: str) -> str:
         return shown(f"{PARTS}/{part}", self.version)

@@ -39,6 +39,7 @@ def main() -> NoReturn:
     start = read_request(_read_frame())
     if not isinstance(start, Start):
         raise SystemExit(1)
+    gc.set_threshold(50_000, 20, 50)  # as in the parent: many objects, few cycles
     if start.memory is None:
         _serve_freely(start.modules)
     for module in start.modules:
@@ -48,7 +49,6 @@ def main() -> NoReturn:
             importlib.import_module(later)
     for codec in _CODECS:
         codecs.lookup(codec)
-    gc.set_threshold(50_000, 20, 50)  # as in the parent: many objects, few cycles
     gc.freeze()
     drop_rights(start.memory)
     _write(frame(Ready(frozenset(sys.modules))))
@@ -81,7 +81,6 @@ def _serve_freely(modules: Iterable[str]) -> NoReturn:
     os.dup2(2, 1)
     for module in modules:
         importlib.import_module(module)
-    gc.set_threshold(50_000, 20, 50)
     gc.freeze()
     states: dict[int, Any] = {}
     _write(frame(Ready(frozenset(sys.modules))))

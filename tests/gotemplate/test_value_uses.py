@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from osm_gitops.gotemplate.inspection import is_used, value_uses
+from osm_gitops.config.overlay_stack import is_used
+from osm_gitops.gotemplate.inspection import value_uses
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.plan import Plan, View
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.planning import excerpted
-from osm_gitops.pipeline.rendering import ClusterRenderer, RenderOptions, render_cluster
+from osm_gitops.pipeline.pool_worker import ClusterRenderer, RenderOptions
+from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.fingerprint import fingerprint
 from osm_gitops.plan.guards import PlanOptions
 from osm_gitops.render.user_data import longest_machine_name

@@ -14,6 +14,7 @@ from osm_gitops.render.config import compile_profile
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.manifests import profile_object
 from osm_gitops.sources import builtin
+from osm_gitops.sources.composing import references
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder
 from osm_gitops.yaml.emit import dump
@@ -75,13 +76,24 @@ def test_a_computed_name_is_refused(tmp_path: Path) -> None:
     ]
 
 
-def test_a_part_that_does_not_parse_is_told_with_its_line(tmp_path: Path) -> None:
-    (problem,) = compose(tmp_path / "osps", {**PARTS, "name.sh": "a\nb {% if %}\n"})
-    assert problem.where == "builtin:parts/name.sh@v2.0.0:2"
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("a\n{%- include 'x' -%}\n", [("x", 2)]),
+        ('{% from "x" import a, b with context %}{% import "y" as y %}', [("x", 1), ("y", 1)]),
+        ('{# {% include "x" %}\n#}\n{% extends "y" %}', [("y", 3)]),
+        ("{% include ['x', 'y'] %}", [("", 1)]),
+        ('{% include x if y else "z" %}', [("", 1)]),
+        ('{% if include == "x" %}{{ from }}{% endif %} include "y"', []),
+    ],
+)
+def test_parts_are_named_by_statements_alone(text: str, named: list[tuple[str, int]]) -> None:
+    assert list(references(text)) == named
 
 
-def test_a_fault_while_a_part_is_compiled_or_rendered_is_told_in_the_part(tmp_path: Path) -> None:
-    write_set(tmp_path / "osps", {"osp-a": SOURCE}, {**PARTS, "name.sh": "a\n{{ x | nothing }}\n"})
+@pytest.mark.parametrize("wrong", ["b {% if %}", "{{ x | nothing }}"])
+def test_a_fault_while_a_part_is_compiled_is_told_in_the_part(tmp_path: Path, wrong: str) -> None:
+    write_set(tmp_path / "osps", {"osp-a": SOURCE}, {**PARTS, "name.sh": f"a\n{wrong}\n"})
     profile = builtin.read_builtin("osp-a", "v2.0.0", "kube-system").value
     assert profile is not None
     with pytest.raises(InputError) as caught:

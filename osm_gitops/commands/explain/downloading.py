@@ -32,8 +32,7 @@ from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.boot_documents import Places, Renderers, TracedPlaces, boot_document
-from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.pipeline.rendering import limits_of
+from osm_gitops.pipeline.options import RunOptions, limits_of
 from osm_gitops.plan.counterfactual import Counterfactuals, Scene
 from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool

@@ -35,8 +35,9 @@ from osm_gitops.model.profile import JINJA2_V1
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.boot_documents import UNITS, Places, boot_document
 from osm_gitops.pipeline.load import given_settings, load_inputs, load_settings
-from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.pipeline.rendering import RENDERINGS, bounds_of, limits_of
+from osm_gitops.pipeline.options import RunOptions, limits_of
+from osm_gitops.pipeline.pool_worker import bounds_of
+from osm_gitops.pipeline.rendering import RENDERINGS
 from osm_gitops.plan.counterfactual import VARIANTS, Counterfactuals, Scene, Variant, compared, public_problems
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.data import ROOT_TYPES

@@ -36,7 +36,7 @@ from osm_gitops.model.finding import Finding, Severity
 from osm_gitops.report.mask import Masker
 
 if TYPE_CHECKING:
-    from osm_gitops.commands.validate.scope import Scope
+    from osm_gitops.commands.validate.results import Scope
 
 
 class Form(Enum):

@@ -1,12 +1,28 @@
-"""What passes between a run of ``validate`` and its worker: texts for external programs, their answers, and results."""
+"""What passes between a run of ``validate`` and its worker: scopes, texts for external programs, their answers, and
+results."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from osm_gitops.config.settings import RawSetting
 from osm_gitops.lint.rules.boot_file import BootFile, Checker, Half, Remark
 from osm_gitops.model.finding import Finding
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The objects of a cluster. ``partial``: profiles may be elsewhere, so a missing one is not an error. ``given`` are
+    the settings before parsing, with their origins."""
+
+    name: str
+    inputs: Inputs
+    settings: Settings
+    partial: bool = False
+    given: tuple[RawSetting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Any, Final
 from osm_gitops.commands.validate.cache import Cache
 from osm_gitops.commands.validate.digest import digest_of
 from osm_gitops.commands.validate.grouping import grouped, merged, without_consequences
-from osm_gitops.commands.validate.results import Counts, PartResult, ask_programs
-from osm_gitops.commands.validate.scope import Scope
+from osm_gitops.commands.validate.results import Counts, PartResult, Scope, ask_programs
 from osm_gitops.commands.validate.suppressions import Suppressions, suppress
 from osm_gitops.config.settings import BOUNDS
 from osm_gitops.lint.external import checkers
@@ -22,9 +21,8 @@ from osm_gitops.model.finding import Finding
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import texts_in
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.pipeline.rendering import limits_of
-from osm_gitops.plan.counterfactual import NOT_SHOWN
-from osm_gitops.plan.sensitive import collect_sensitive
+from osm_gitops.pipeline.options import limits_of
+from osm_gitops.plan.sensitive import NOT_SHOWN, collect_sensitive
 from osm_gitops.workers.calls import Session
 from osm_gitops.workers.limits import DEFAULT, MEBIBYTE, Limits
 from osm_gitops.workers.messages import Named

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
+from osm_gitops.commands.validate.results import Scope
 from osm_gitops.config.overlay_keys import OVERLAY_FILE
 from osm_gitops.config.overlays import read_overlays
-from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.errors import Code, InputError, OsmGitopsError
 from osm_gitops.gocompat.fault import GoError
@@ -24,7 +24,6 @@ from osm_gitops.model.machine import PROFILE_ANNOTATION
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.pipeline.load import (
@@ -47,18 +46,6 @@ _SEVERAL: Final = "If they belong to several clusters, validate the fleet file, 
 _NOTHING: Final = "it has no profile, no MachineDeployment and no overlay"
 _NAME_OTHERS: Final = "Name other files or folders; a file that is not YAML, or has no kind, is none of these"
 _GIVE_FILES: Final = "To check them, name files or folders of manifests"
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The objects of a cluster. ``partial``: profiles may be elsewhere, so a missing one is not an error. ``given`` are
-    the settings before parsing, with their origins."""
-
-    name: str
-    inputs: Inputs
-    settings: Settings
-    partial: bool = False
-    given: tuple[RawSetting, ...] = ()
 
 
 def fleet_scopes(

@@ -11,8 +11,7 @@ from typing import Final
 from osm_gitops.commands.validate.grouping import grouped, merged, seen_in, without_consequences
 from osm_gitops.commands.validate.linter import CheckedText, Linter, representative
 from osm_gitops.commands.validate.partial import PartialProfile, failed_texts, without
-from osm_gitops.commands.validate.results import Answer, Counts, PartResult, Text
-from osm_gitops.commands.validate.scope import Scope
+from osm_gitops.commands.validate.results import Answer, Counts, PartResult, Scope, Text
 from osm_gitops.commands.validate.values import minors_of, without_bad_settings, without_bad_values
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.lint.rules import cloud_config, rules
@@ -233,14 +232,14 @@ class Validation:
     # results
 
     def texts(self) -> tuple[Text, ...]:
-        """The texts for external programs, each once."""
+        """The texts for external programs: one of those that differ in the names of pools alone."""
         same: dict[tuple[str, str], list[_Asked]] = {}
         for part in self.parts.values():
             texts = list(part.linter.texts())
             chosen = {(text.file.path, text.file.text) for text in representative(texts)}
             for text in texts:
-                key = (text.file.path, text.file.text)
-                same.setdefault(key, []).append(_Asked(part, text, key in chosen))
+                is_chosen = (text.file.path, text.file.text) in chosen
+                same.setdefault((text.file.path, text.plain), []).append(_Asked(part, text, is_chosen))
         self.asked = list(same.values())
         return tuple(
             Text(file.path, file.text, file.permissions, file.half, any(each.representative for each in alike))

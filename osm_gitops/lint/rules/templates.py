@@ -11,7 +11,7 @@ from osm_gitops.lint.rules import rules
 from osm_gitops.lint.rules.problems import profile_name
 from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.render.config import half_texts
+from osm_gitops.render.half_texts import half_texts
 
 _RULES: Final[Mapping[Flaw, Rule]] = {
     Flaw.FAILS: rules.TEMPLATE_FAILS,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.commands.validate.results import Scope
 from osm_gitops.commands.validate.run import validate
-from osm_gitops.commands.validate.scope import Scope
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.profile import OperatingSystemProfile

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.commands.validate.results import Scope
 from osm_gitops.commands.validate.run import Verdict, validate
-from osm_gitops.commands.validate.scope import Scope
 from osm_gitops.model.finding import Severity
 from osm_gitops.model.profile import JINJA2_V1, TEMPLATE_ANNOTATION
 from osm_gitops.model.settings import Settings

@@ -1,0 +1,150 @@
+"""What a worker process does for the pools and profiles of a cluster. It imports no reader of sources or files: each
+worker imports all of this when it starts, and it may read nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from osm_gitops.config.patches import PatchedProfile, patch_profile
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.assembly import forget_results
+from osm_gitops.gotemplate.bounds import Bounds
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.inspection import ValuePath, value_uses
+from osm_gitops.model.desired import DesiredObject, SecretTexts, Side
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.overlay import Overlay
+from osm_gitops.model.pool_facts import HalfSize
+from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.model.settings import Settings
+from osm_gitops.plan.counterfactual import Counterfactuals
+from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, template_texts
+from osm_gitops.render.resolve.cluster_info import resolve_cluster
+from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
+from osm_gitops.render.user_data import Counted, bootstrap_size, provisioning_size
+from osm_gitops.yaml.emit import dump
+
+
+@dataclass(frozen=True, slots=True)
+class RenderOptions:
+    """``only`` are globs of pool names; empty selects all. ``for_git``: add annotations for Flux and Argo CD, which are
+    not needed for direct apply. ``measured``: the result has the facts of pools."""
+
+    only: tuple[str, ...] = ()
+    for_git: bool = True
+    measured: bool = False
+
+
+DEFAULTS: Final = RenderOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedText:
+    """One rendered object of a worker, with its canonical text."""
+
+    ref: ObjectRef
+    side: Side
+    text: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPool:
+    """A rendered pool of a worker."""
+
+    profile: tuple[str, str]
+    objects: tuple[RenderedText, ...]
+    warnings: tuple[Problem, ...]
+    sizes: tuple[HalfSize, ...] = ()
+
+
+class ClusterRenderer:
+    """In a worker: the shared state of the pools of a cluster."""
+
+    def __init__(self, inputs: Inputs, settings: Settings, options: RenderOptions = DEFAULTS) -> None:
+        self.inputs = inputs
+        self.measured = options.measured
+        self.cluster = resolve_cluster(settings, inputs.facts)
+        engine, compiled = _engine(bounds_of(settings), json.dumps(dict(inputs.values))), CompiledProfiles()
+        forget_results(engine)  # they hold secrets of the cluster before
+        self.renderer = PoolRenderer(engine, self.cluster, compiled, for_git=options.for_git)
+        self.counterfactuals = Counterfactuals(inputs, settings, engine, compiled)
+
+    def render(self, machine: MachineDeployment) -> RenderedPool:
+        """Resolve and render a pool. Raises InputError with all problems."""
+        try:
+            pool = resolve_pool(machine, self.inputs, self.cluster)
+            objects, warnings = self.renderer.render(pool)
+        except InputError as failure:
+            # The message of a failed template may contain secrets.
+            raise InputError(self.counterfactuals.problems(machine, failure.problems)) from None
+        return RenderedPool(
+            (pool.profile.namespace, pool.profile.name),
+            tuple(RenderedText(each.ref, each.side, dump(each.body).encode()) for each in objects),
+            (*pool.warnings, *self.counterfactuals.warnings(machine, warnings)),
+            _sizes(pool, objects) if self.measured else (),
+        )
+
+
+def _sizes(pool: ResolvedPool, objects: Iterable[DesiredObject]) -> tuple[HalfSize, ...]:
+    """In a worker: the sizes of both halves, from the Secrets that hold them."""
+    config, machine = pool.provider_config, pool.machine
+    secrets = {each.ref.name: each.body for each in objects if each.ref.kind == "Secret"}
+    bootstrap, provisioning = (
+        b64decode(secrets[name]["data"]["cloud-config"]).decode(errors="surrogateescape")
+        for name in (machine.bootstrap_secret_name, machine.provisioning_secret_name)
+    )
+    found = {
+        "bootstrap": bootstrap_size(bootstrap, machine.name, config.provider, config.os),
+        "provisioning": provisioning_size(provisioning),
+    }
+    return tuple(
+        HalfSize(
+            half,
+            size.counted,
+            size.limit.counted.value if size.limit else Counted.RAW.value,
+            size.limit.size if size.limit else None,
+            size.limit.source if size.limit else size.why,
+        )
+        for half, size in found.items()
+    )
+
+
+@lru_cache(maxsize=4)
+def _engine(bounds: Bounds, values: str) -> Engine:
+    """In a worker: one engine for the clusters of a fleet, which have most of their profiles in common. ``values`` are
+    JSON."""
+    return Engine(ROOT_TYPES, bounds, json.loads(values))
+
+
+def render_pool(cluster: ClusterRenderer, machine: MachineDeployment) -> RenderedPool:
+    """In a worker: render a pool. Raises InputError with all problems."""
+    return cluster.render(machine)
+
+
+def secret_texts_of(cluster: ClusterRenderer, machine: MachineDeployment | None) -> SecretTexts:
+    """In a worker: parts of a pool's objects, or of the profiles without a pool, that were made from secrets."""
+    return cluster.counterfactuals.secret_texts(machine)
+
+
+def bounds_of(settings: Settings) -> Bounds:
+    """The limits of a template by the settings."""
+    return Bounds(settings.max_output_bytes, settings.max_loop_steps, settings.max_template_depth)
+
+
+def patched(overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> PatchedProfile | None:
+    """In a worker: the profile with the patches that are for it."""
+    return patch_profile(profile, overlays)
+
+
+def values_read(_overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> frozenset[ValuePath]:
+    """In a worker: the values that the texts of a profile read."""
+    return frozenset().union(*(value_uses(text, native=profile.jinja) for text in template_texts(profile)))
