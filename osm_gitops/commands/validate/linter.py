@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import islice, pairwise
 from typing import Final
@@ -108,12 +109,12 @@ class Linter:
         self, document: BootDocument, own: Sequence[str], distinct: _Distinct, unknown: Collection[str] = ()
     ) -> None:
         about = profile_name(document.profile)
-        displaced = displaced_files(document)
+        displaced, names = displaced_files(document), tuple(own)
         for file in document.texts:
             if file.path in unknown:
                 continue
             is_displaced = id(file) in displaced
-            plain = _without(file.text, own)
+            plain = _plain(file.text, names)
             of_file = (file.path, plain, file.permissions, is_displaced)
             text = self._texts.get(of_file)
             if text is None:
@@ -182,6 +183,12 @@ def _key(document: BootDocument, own: Sequence[str]) -> bytes:
     for part in (profile_name(document.profile), document.provider, document.kube_version, *halves):
         digest.update(hashlib.sha256(part.encode()).digest())
     return digest.digest()
+
+
+@lru_cache(maxsize=512)
+def _plain(text: str, own: tuple[str, ...]) -> str:
+    """A text without names of a pool. Synthetic pools have the same names, and most of their files."""
+    return _without(text, own)
 
 
 def _without(text: str, own: Sequence[str]) -> str:

@@ -48,6 +48,7 @@ _LARGEST: Final = 1 << 20
 _OPTIONS: Final = ("--norc", "--format=json1", "--severity=info", "--exclude=SC2046")
 _UNQUOTED: Final = 2086
 _REPORTED: Final = frozenset({"error", "warning"})
+_NUMBER: Final = re.compile("[0-9]+")
 _BASH_LINE: Final = re.compile(r"^[^\n]*?: line (\d+): (.*)$", re.MULTILINE)
 
 
@@ -157,7 +158,8 @@ def _write(files: Iterable[BootFile], folder: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Bash:
-    """Runs ``bash -n``, which parses a script without running it, for many scripts from one shell."""
+    """Runs ``bash -n``, which parses a script without running it, for many scripts from one shell. Of scripts that
+    differ in numbers alone it gets one: where a number is, any number is as good."""
 
     environment: Mapping[str, str] = field(repr=False)
     slow: ClassVar[bool] = False
@@ -169,7 +171,11 @@ class Bash:
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
         program = find_program("bash", self.environment) or "bash"
-        scripts = [file for file in files if shell_of(file) and not _beyond(file.text)]
+        alike: dict[str, list[BootFile]] = {}
+        for file in files:
+            if shell_of(file):
+                alike.setdefault(_NUMBER.sub("0", file.text), []).append(file)
+        groups = [group for group in alike.values() if not _beyond(group[0].text)]
         command = [program, "--norc", "-n"]
 
         def together(batch: Sequence[BootFile]) -> list[CompletedProcess] | None:
@@ -180,16 +186,18 @@ class Bash:
             with scratch() as folder:
                 return [run([*command, *_write([file], folder)], folder, self.environment)]
 
-        work = batches(scripts, _PARSED_AT_ONCE)
+        work = batches([group[0] for group in groups], _PARSED_AT_ONCE)
         answers = run_parallel(lambda batch: answered(together, alone, batch), work)
-        for file, ran in zip(scripts, chain.from_iterable(answers), strict=True):
-            if ran.code is None:
-                yield file, stopped("bash", ran.stopped)
-                continue
+        for group, ran in zip(groups, chain.from_iterable(answers), strict=True):
             match = _BASH_LINE.search(ran.errors)
-            if ran.code and match:
+            if ran.code is None:
+                remark = stopped("bash", ran.stopped)
+            elif ran.code and match:
                 message = f"bash cannot read the script: {_said(match[2])}"
-                yield file, Remark(BASH, message, int(match[1]), "Correct the script")
+                remark = Remark(BASH, message, int(match[1]), "Correct the script")
+            else:
+                continue
+            yield from ((file, remark) for file in group)
 
 
 # What bash quotes may be a token of the script, in the other meaning; these words and signs are the shell's own.

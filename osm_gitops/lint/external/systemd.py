@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -120,7 +119,7 @@ def _lay_out(files: Sequence[BootFile], root: Path) -> list[str]:
     system = root / "usr/lib/systemd/system"
     here = _here()
     if here is not None:
-        shutil.copytree(here, system, symlinks=True, ignore=shutil.ignore_patterns("*.wants", "*.requires"))
+        _copy(here, system)
     system.mkdir(parents=True, exist_ok=True)
     for name in {*_NODE_UNITS, *(unit_of(file.path)[0] for file in files)}:
         if not (system / name).exists() and name.endswith((".service", ".socket", ".target")):
@@ -128,6 +127,22 @@ def _lay_out(files: Sequence[BootFile], root: Path) -> list[str]:
             (system / name).write_text(text, "utf-8")
     _program(root, "/bin/true")
     return [_lay_out_unit(number, file, folder, root) for number, file in enumerate(files)]
+
+
+def _copy(source: Path, folder: Path) -> None:
+    """Copy units and drop-ins, but not what enables them. Times and modes do not matter; to copy them as well, as
+    ``shutil.copytree`` does, takes four times as long."""
+    folder.mkdir(parents=True)
+    for path in source.iterdir():
+        target = folder / path.name
+        if path.name.endswith((".wants", ".requires")):
+            continue
+        if path.is_symlink():
+            target.symlink_to(path.readlink())
+        elif path.is_dir():
+            _copy(path, target)
+        else:
+            target.write_bytes(path.read_bytes())
 
 
 def _placeholder(name: str) -> str:

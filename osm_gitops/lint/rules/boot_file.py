@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from posixpath import normpath
 from typing import Final, Literal, Protocol
 
 from osm_gitops.errors import closest
@@ -126,6 +128,12 @@ class Remark:
     message: str
     line: int = 1
     fix: str = ""
+
+
+@lru_cache(maxsize=4_096)
+def normal_path(path: str) -> str:
+    """``posixpath.normpath``, as many documents have the same paths."""
+    return normpath(path)
 
 
 FileCheck = Callable[[BootFile], Iterable[Remark]]

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import itemgetter
-from posixpath import normpath
 from typing import Final
 
-from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, BootUnit, Half, Remark, to_finding
+from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, BootUnit, Half, Remark, normal_path, to_finding
 from osm_gitops.lint.rules.made_paths import known_parts, made_paths, may_be
 from osm_gitops.lint.rules.systemd import EXEC_KEYS, EXEC_PREFIXES, Entry, Parsed, is_unit_file, parse, unit_of
 from osm_gitops.model.finding import Finding
@@ -82,7 +81,7 @@ class Boot:
     @cached_property
     def written(self) -> Mapping[str, BootFile]:
         """The files of both halves by path."""
-        return {normpath(file.path): file for file in self.texts}
+        return {normal_path(file.path): file for file in self.texts}
 
     def has(self, path: str, half: Half) -> bool:
         """Whether a half writes the file."""
@@ -90,7 +89,7 @@ class Boot:
 
     @cached_property
     def _halves(self) -> frozenset[tuple[str, Half]]:
-        return frozenset((normpath(file.path), file.half) for file in self.texts)
+        return frozenset((normal_path(file.path), file.half) for file in self.texts)
 
     @cached_property
     def scripts(self) -> tuple[Run, ...]:

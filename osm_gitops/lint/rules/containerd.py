@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from osm_gitops.gocompat.toml import TomlError, read_toml
@@ -159,7 +160,8 @@ def _is_named(document: BootDocument, besides: BootFile, name: str) -> bool:
     """Whether another file, a unit or a command has the name, or imports all files of its folder."""
     folder = name.rpartition("/")[0] + "/*"
     texts = (file.text for file in document.texts if file is not besides)
-    return any(name in text or (folder != "/*" and folder in text) for text in (*texts, str(document.modules)))
+    modules = map(str, (document.modules,))  # only if no file has the name
+    return any(name in text or (folder != "/*" and folder in text) for text in chain(texts, modules))
 
 
 def toml_remark(message: str, text: str) -> Remark:

@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from posixpath import normpath
 from typing import Final
 
-from osm_gitops.lint.rules.boot_file import Remark, line_of, words
+from osm_gitops.lint.rules.boot_file import Remark, line_of, normal_path, words
 from osm_gitops.lint.rules.boot_model import Boot, Run, Spotted, at_command, at_file
 from osm_gitops.lint.rules.programs import MISSING_FILE, runs_installers
 from osm_gitops.model.finding import Rule, Severity
@@ -106,8 +105,9 @@ def check_authorities(boot: Boot) -> Iterator[Spotted]:
     for run in boot.runs:
         first = next((at for at, each in enumerate(run.listing.commands) if each.name in _TRUSTING), 0)
         for command in run.listing.commands[:first]:
-            secure = _HTTPS.match(_url(command)) and not _has(command.words[1:], _INSECURE)
-            if secure and command.name in {"curl", "wget"}:
+            if command.name not in {"curl", "wget"}:
+                continue
+            if _HTTPS.match(_url(command)) and not _has(command.words[1:], _INSECURE):
                 message = f"{command.name} downloads before {run.listing.commands[first].name} makes the CA trusted"
                 fix = "Make the system trust the CA first"
                 yield at_command(run, command, Remark(UNTRUSTED, message, fix=fix), called=True)
@@ -209,7 +209,7 @@ def _keys_of_apt(text: str) -> tuple[tuple[SimpleCommand, str], ...]:
 
 def _lacks_key(boot: Boot, path: str) -> bool:
     """Whether it is certain that a key is missing."""
-    if not path.startswith(_KEY_FOLDERS) or normpath(path) in boot.written or boot.makes(path):
+    if not path.startswith(_KEY_FOLDERS) or normal_path(path) in boot.written or boot.makes(path):
         return False
     # A command that is told of the file may write it.
     return not any(

@@ -146,9 +146,12 @@ def check_shebang(file: BootFile) -> Iterator[Remark]:
         yield Remark(SHEBANG, "the program is text without a #! line", 1, "Start it with #!/usr/bin/env bash")
 
 
+_BEGINS_AS_SCRIPT: Final = re.compile(r"\s*#!")
+
+
 def is_script(file: BootFile) -> bool:
     """Whether a shell runs the file."""
-    return file.text.lstrip().startswith("#!") or file.path.endswith((".sh", ".bash"))
+    return _BEGINS_AS_SCRIPT.match(file.text) is not None or file.path.endswith((".sh", ".bash"))
 
 
 FILE_CHECKS: Final = (check_path, check_permissions, check_secrets, check_left_overs, check_line_ends, check_shebang)

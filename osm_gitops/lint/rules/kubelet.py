@@ -268,13 +268,18 @@ def check_kubelet(document: BootDocument) -> Iterator[Finding]:
     minor = int(match[1]) if match else 0
     for file in document.files:
         # A script may contain one, but it is not known what the script does with it.
-        if is_script(file) or not _KIND.search(file.text):
+        if not _is_kubelet_configuration(file.text) or is_script(file):
             continue
         remarks = kubelet_remarks(file.text, minor, cgroup_v1=document.os in _CGROUP_V1_SYSTEMS)
         yield from (to_finding(document, file, remark) for remark in remarks)
 
 
-# The same configuration is in many documents.
+# The same files are in many documents.
+@lru_cache(maxsize=1_024)
+def _is_kubelet_configuration(text: str) -> bool:
+    return _KIND.search(text) is not None
+
+
 @lru_cache(maxsize=256)
 def kubelet_remarks(text: str, minor: int, *, cgroup_v1: bool = False) -> tuple[Remark, ...]:
     """Problems of kubelet 1.``minor`` with its configuration."""

@@ -97,14 +97,15 @@ _CLIENT_CA: Final = re.compile(r"^[ \t]*clientCAFile:[ \t]*[\"']?(/[^\s\"'#]+)",
 
 
 def _is_configuration(file: BootFile) -> bool:
-    return not is_script(file) and "kind: KubeletConfiguration" in file.text
+    return "kind: KubeletConfiguration" in file.text and not is_script(file)
 
 
 def _is_mentioned(document: BootDocument, path: str, besides: BootFile) -> bool:
     """Whether another file or a command has the path: then something may write it."""
-    if VARIABLE.search(path) or path in str(document.modules):
+    if VARIABLE.search(path):
         return True
-    return any(file is not besides and (file.path == path or path in file.text) for file in document.texts)
+    others = (file for file in document.texts if file is not besides)
+    return any(file.path == path or path in file.text for file in others) or path in str(document.modules)
 
 
 _ENDPOINT: Final = re.compile(r"^[ \t]*containerRuntimeEndpoint:[ \t]*[\"']?(?:unix://)?(/[^\s\"'#]+)", re.MULTILINE)
@@ -144,7 +145,7 @@ def _endpoints(
         yield to_finding(document, file, Remark(ENDPOINT, message, line_of(file.text, match.start(1)), fix))
     for file, line, endpoint in named:
         path = endpoint.removeprefix("unix://")
-        listens = any(path in each.text for each in document.texts if each is not file and _SERVED.search(each.path))
+        listens = any(_SERVED.search(each.path) and path in each.text for each in document.texts if each is not file)
         if path.startswith("/") and path not in _SOCKETS and not listens and "crio" not in path:
             message = f"containerd does not listen on {path}"
             fix = "Write unix:///run/containerd/containerd.sock"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from posixpath import normpath
 from typing import Final
 
-from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, BootUnit, Remark, to_finding
+from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, BootUnit, Remark, normal_path, to_finding
 from osm_gitops.lint.rules.systemd import unit_name_remark
 from osm_gitops.model.finding import Finding, Rule, Severity
 
@@ -49,7 +48,7 @@ def displaced_files(document: BootDocument) -> frozenset[int]:
         written: set[str] = set()
         for file in document.files:
             if file.half == half:
-                path = normpath(file.path)
+                path = normal_path(file.path)
                 if path in written or path in units:
                     found.add(id(file))
                 written.add(path)
@@ -59,7 +58,7 @@ def displaced_files(document: BootDocument) -> frozenset[int]:
 def _remarks(files: Iterable[BootFile], units: Iterable[BootUnit]) -> Iterator[tuple[BootFile, Remark]]:
     written: dict[str, BootFile] = {}
     for file in files:
-        path = normpath(file.path)
+        path = normal_path(file.path)
         if path in written:
             yield file, Remark(DUPLICATE_PATH, f"{path} is twice in this half; the later one is used, if any", 0, _FIX)
         written.setdefault(path, file)

@@ -4,12 +4,11 @@ there when it is used? Does the system have the interpreter?"""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
-from posixpath import normpath
 from typing import Final
 
-from osm_gitops.lint.rules.boot_file import BootFile, Remark, closest_match, words
+from osm_gitops.lint.rules.boot_file import BootFile, Remark, closest_match, normal_path, words
 from osm_gitops.lint.rules.boot_model import Boot, Run, Spotted, at_command, at_file, parsed_unit
 from osm_gitops.lint.rules.made_paths import known_parts, made_paths, may_be, option_values
 from osm_gitops.lint.rules.packages import (
@@ -100,7 +99,7 @@ def _is_optional(run: Run) -> bool:
 def _check_used(
     boot: Boot, run: Run, command: SimpleCommand, path: str, passed: frozenset[str], *, executable: bool
 ) -> Iterator[Spotted]:
-    file = boot.written.get(normpath(path))
+    file = boot.written.get(normal_path(path))
     made = path in passed or boot.makes(path)
     if file is None:
         if not made:
@@ -122,7 +121,7 @@ def _check_used(
 
 def _is_only_downloaded(boot: Boot, path: str) -> bool:
     """Whether only curl and wget write the file, and nothing changes the permissions of it or of what is near."""
-    makers = {command.name for _, command in boot.commands() if path in made_paths(command)}
+    makers = {name for run in boot.runs for name in _makers(run.text).get(path, ())}
     folder, _, name = path.rpartition("/")
     near = (folder, f"{folder}/", name)
     changed = (word for _, command in boot.named("chmod", "install", "setfacl") for word in command.words)
@@ -131,6 +130,16 @@ def _is_only_downloaded(boot: Boot, path: str) -> bool:
         for word in changed
     )
     return bool(makers) and makers <= {"curl", "wget"} and not is_near and not runs_installers(boot)
+
+
+@lru_cache(maxsize=512)
+def _makers(text: str) -> Mapping[str, Collection[str]]:
+    """By path the names of the commands of a script that write it."""
+    found: dict[str, list[str]] = {}
+    for command in simple_commands(text).commands:
+        for path in made_paths(command):
+            found.setdefault(path, []).append(command.name)
+    return found
 
 
 def _runs_at_once(boot: Boot, run: Run) -> bool:

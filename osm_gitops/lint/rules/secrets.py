@@ -45,7 +45,7 @@ def check_written_secrets(document: BootDocument) -> Iterator[Finding]:
     """Check the files with secrets that scripts write: others may read them, unless the script says otherwise."""
     scripts = (file for file in document.files if is_shell_script(file) and not everyone_reads(file))
     for file in scripts if document.secrets else ():
-        if not _line(file.text, document.secrets) or _RESTRICTS.search(file.text):
+        if not _line(file.text, document.secrets) or _restricts(file.text):
             continue
         for command in simple_commands(file.text).commands:
             text, paths = written_text(command), made_paths(command)
@@ -62,6 +62,11 @@ def check_written_secrets(document: BootDocument) -> Iterator[Finding]:
 _RESTRICTS: Final = re.compile(
     r"\b(?:umask[ \t]+0?[0-7]?[0-7]7|chmod[ \t]+(?:0?[0-7][0-7]0|[ugo]*o?[-=]|go[-=])|install[ \t]+.*-m)"
 )
+
+
+@lru_cache(maxsize=1_024)
+def _restricts(script: str) -> bool:
+    return _RESTRICTS.search(script) is not None
 
 
 # The same file is in many documents.

@@ -162,6 +162,7 @@ _SPECIFIERS: Final = frozenset("aAbBCdDEfgGhHiIjJlLmMnNopPqrsStTuUvVwWyY%")
 _LONE_PERCENT: Final = re.compile(r"%(.?)")
 
 
+@lru_cache(maxsize=4_096)  # many documents have the same paths
 def is_unit_file(path: str) -> bool:
     """Whether systemd reads the file as a unit or a drop-in of one."""
     return path.startswith(_UNIT_FOLDERS) and (

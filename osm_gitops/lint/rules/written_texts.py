@@ -47,12 +47,21 @@ class WrittenText:
 
 def written_texts(boot: Boot) -> Iterator[WrittenText]:
     """The texts that commands of a boot write, which may have unknown parts."""
-    for run, command in boot.named(*_WRITING):
+    for run in boot.runs:
+        yield from _written_by(run)
+
+
+@lru_cache(maxsize=1_024)
+def _written_by(run: Run) -> tuple[WrittenText, ...]:
+    found = []
+    by_name = run.listing.by_name
+    for command in (each for name in _WRITING for each in by_name.get(name, ())):
         text = written_text(command)
         for path in made_paths(command) if text is not None and _is_all(command, run.text) else ():
             if is_known(path):
                 file = BootFile(path, text or "", _PERMISSIONS, run.half)
-                yield WrittenText(run, command, file, path in _written_once(run.text, run.listing.commands))
+                found.append(WrittenText(run, command, file, path in _written_once(run.text, run.listing.commands)))
+    return tuple(found)
 
 
 def check_written(boot: Boot) -> Iterator[Spotted]:
