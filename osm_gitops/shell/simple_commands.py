@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from osm_gitops.shell.state import State, clean, unknown
@@ -30,11 +31,13 @@ _LARGEST: Final = 1 << 19
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The commands of a script. ``functions`` are those that it defines; it is not ``complete`` if it is too large."""
+    """The commands of a script. ``functions`` are those that it defines; it is not ``complete`` if it is too large.
+    ``unreachable`` is the first line behind an ``exit`` or ``exec`` that always runs; 0 if there is none."""
 
     commands: tuple[SimpleCommand, ...] = ()
     functions: frozenset[str] = frozenset()
     complete: bool = True
+    unreachable: int = 0
     by_name: Mapping[str, Sequence[SimpleCommand]] = field(default_factory=dict, compare=False)
 
 
@@ -51,7 +54,22 @@ def simple_commands(text: str) -> Listing:
     by_name: dict[str, list[SimpleCommand]] = {}
     for command in script.found:
         by_name.setdefault(command.name, []).append(command)
-    return Listing(tuple(script.found), frozenset(script.functions), complete, by_name)
+    unreachable = 0 if root.has_error else _unreachable(root)
+    return Listing(tuple(script.found), frozenset(script.functions), complete, unreachable, by_name)
+
+
+_ENDING: Final = re.compile(r"exit(?:\s.*)?|exec\s+[^\s<>&0-9{].*", re.DOTALL)
+
+
+def _unreachable(root: Node) -> int:
+    statements = [node for node in root.children if node.is_named and node.type not in _NO_STATEMENTS]
+    for node, following in pairwise(statements):
+        if node.type == "command" and _ENDING.fullmatch(text_of(node)):
+            return line_of(following)
+    return 0
+
+
+_NO_STATEMENTS: Final = frozenset({"comment", "function_definition"})
 
 
 @dataclass(slots=True)

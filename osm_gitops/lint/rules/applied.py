@@ -133,6 +133,12 @@ def _name_remark(path: str) -> Remark | None:
 
 _FLAT: Final = words("sysctl.d modules-load.d modprobe.d tmpfiles.d sysusers.d sudoers.d yum.repos.d netplan profile.d")
 _OF_ETC: Final = _FLAT | words("containerd kubernetes systemd security NetworkManager")  # short names are too alike
+# Daemons of systemd whose drop-ins are in a folder such as journald.conf.d.
+_DAEMON_FOLDER: Final = re.compile(
+    r"(?:/usr/lib|/etc)/systemd/"
+    r"(?P<daemon>coredump|homed|journal-remote|journal-upload|journald|logind|networkd|oomd|pstore|resolved|sleep|system"
+    r"|timesyncd|user)\.d/[^/]+"
+)
 _UNITS_ELSEWHERE: Final = re.compile(r"(?:/usr)?(?:/lib|/etc)/systemd/[^/]+\.(?:service|socket|timer|target|mount)")
 
 
@@ -146,6 +152,10 @@ def _place_remark(path: str) -> Remark | None:
         if parts[2] in _FLAT and len(parts) > 4:
             message = f"nothing reads {path}: folders in /etc/{parts[2]} are ignored"
             return Remark(IGNORED_NAME, message, 0, f"Write /etc/{parts[2]}/{parts[-1]}")
+    if match := _DAEMON_FOLDER.fullmatch(path):
+        folder = f"/etc/systemd/{match['daemon']}"
+        message = f"nothing reads the folder {folder}.d"
+        return Remark(IGNORED_NAME, message, 0, f"Write {folder}.conf.d/{parts[-1]}")
     if _UNITS_ELSEWHERE.fullmatch(path):
         message = f"systemd does not look for units in {path.rpartition('/')[0]}"
         return Remark(IGNORED_NAME, message, 0, f"Write /etc/systemd/system/{parts[-1]}")

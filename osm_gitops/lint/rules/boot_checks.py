@@ -52,6 +52,7 @@ _CHECKS: Final[tuple[Callable[[Boot], Iterable[Spotted]], ...]] = (
     applied.check_bridge_settings,
     written_texts.check_written,
     command_words.check_words,
+    command_words.check_reachable,
 )
 RULES: Final[tuple[Rule, ...]] = (
     *programs.RULES,

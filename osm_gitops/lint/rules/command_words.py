@@ -1,5 +1,5 @@
-"""Checks of the words of commands that do not depend on the operating system: options, verbs, URLs and values that a
-program refuses whenever it runs."""
+"""Checks of commands that do not depend on the operating system: options, verbs, URLs and values that a program refuses
+whenever it runs, and commands that never run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from osm_gitops.shell.simple_commands import SimpleCommand
 from osm_gitops.shell.state import is_known
 
 USAGE: Final = Rule("command-usage", Severity.ERROR, "a command does not take a word that it gets")
-RULES: Final = (USAGE,)
+UNREACHABLE: Final = Rule("unreachable-command", Severity.WARNING, "a script ends before some of its commands")
+RULES: Final = (USAGE, UNREACHABLE)
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/?/?(?=[\w\[])\S*")
 _SCHEMES: Final = words("http https ftp ftps file sftp scp tftp dict gopher ws wss socks4 socks5 socks5h unix")
@@ -59,6 +60,13 @@ _YUM_OTHERS: Final = words(
     security needs-restarting
     """
 )
+_SET: Final = words(
+    """
+    allexport braceexpand emacs errexit errtrace functrace hashall histexpand history ignoreeof interactive-comments
+    keyword monitor noclobber noexec noglob nolog notify nounset onecmd physical pipefail posix privileged verbose vi
+    xtrace
+    """
+)
 _CHECKSUMS: Final = ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum")
 
 
@@ -69,6 +77,16 @@ def check_words(boot: Boot) -> Iterator[Spotted]:
             continue
         for message, fix in _CHECKS[command.name](command):
             yield at_command(run, command, Remark(USAGE, f"{command.name} {message}", fix=fix))
+
+
+def check_reachable(boot: Boot) -> Iterator[Spotted]:
+    """Check that no script ends before its last command."""
+    for run in boot.scripts:
+        line = run.listing.unreachable
+        if line:
+            message = "the script ends before this command, which never runs"
+            fix = "Remove the exit or exec before it, or what follows"
+            yield Spotted((run.path, run.half, run.module), Remark(UNREACHABLE, message, line, fix))
 
 
 _Faults = Iterator[tuple[str, str]]
@@ -105,6 +123,18 @@ def _sysctl(command: SimpleCommand) -> _Faults:
         yield "gets an = that is a word of its own", "Write key=value without blanks"
 
 
+def _set(command: SimpleCommand) -> _Faults:
+    # The words behind options with an o are names: set -euo pipefail, set +o xtrace.
+    words_of = iter(command.words[1:])
+    for word in words_of:
+        if word in {"-", "--"} or not is_known(word) or not re.fullmatch(r"[-+][a-zA-Z]+", word):
+            return
+        for _ in range(word.count("o")):
+            name = next(words_of, "")
+            if name and is_known(name) and name not in _SET and (near := misspelled(name, _SET)):
+                yield f"does not know the option {name}", f"Write {near}"
+
+
 def _tar(command: SimpleCommand) -> _Faults:
     # Of options without a dash, f takes the next word, whatever it is.
     first, second = [*command.words[1:3], "", ""][:2]
@@ -122,6 +152,7 @@ def _checksum(command: SimpleCommand) -> _Faults:
 _CHECKS: Final[Mapping[str, Callable[[SimpleCommand], _Faults]]] = {
     "curl": _downloads,
     "wget": _downloads,
+    "set": _set,
     "sysctl": _sysctl,
     "tar": _tar,
     **dict.fromkeys(sorted(APT | YUM), _verbs),

@@ -744,6 +744,12 @@ WRITTEN: Final = (
         added("/etc/sysctl.d/site/90.conf", "vm.swappiness = 0\n", 644),
         "ignored-file-name",
     ),
+    Planted(
+        "ubuntu",
+        "folder of a daemon",
+        added("/etc/systemd/journald.d/90.conf", "[Journal]\n", 644),
+        "ignored-file-name",
+    ),
     Planted("flatcar", "folder", added("/etc/sysctld/90.conf", "vm.swappiness = 0\n", 644), "ignored-file-name"),
     Planted(
         "ubuntu",
@@ -760,6 +766,10 @@ WORDS: Final = (
     Planted("ubuntu", "option", setup("curl -f --retyr 3 -o /opt/a https://a.example.com/a"), "command-usage", SETUP),
     Planted("flatcar", "number", setup("curl -f --retry -o /opt/a https://a.example.com/a"), "command-usage", SETUP),
     Planted("ubuntu", "apt", setup("apt-get -y instal jq"), "command-usage", SETUP),
+    Planted("ubuntu", "set", setup("set -o pipefial"), "command-usage", SETUP),
+    Planted("rhel", "set with others", setup("set -xeuo pipfail"), "command-usage", SETUP),
+    Planted("flatcar", "exit", setup("exit 0"), "unreachable-command", SETUP),
+    Planted("ubuntu", "exec", setup("exec /usr/bin/true"), "unreachable-command", SETUP),
     Planted("rockylinux", "dnf", setup("dnf -y isntall jq"), "command-usage", SETUP),
     Planted("ubuntu", "tar", setup("tar xfz -C /opt /tmp/a.tgz"), "command-usage", SETUP),
     Planted("amzn2", "checksum", setup('echo "/opt/a  0123" | sha256sum -c'), "command-usage", SETUP),
@@ -845,6 +855,10 @@ FINE: Final = {
         "apt-get -y update; apt-get clean; apt-cache policy a; apt-get -qq -y install jq\n"
         "tar xzf /tmp/a.tgz -C /opt; tar -xzf /tmp/a.tgz -C /opt\n"
         'echo "$sum  /opt/a" | sha256sum -c; sysctl -w vm.swappiness=1; wget -q https://a.example.com/a'
+    ),
+    "an end that is not always reached": setup(
+        "exec 3>&1 4>/dev/null; exec >>/var/log/setup.log 2>&1; done_before() { exit 0; }; [ -e /opt/done ] && exit 0\n"
+        "if [ -e /opt/off ]; then exit 0; fi; set -o pipefail +o xtrace; set -- pipefial; set -x"
     ),
     "texts that scripts write": setup(
         "cat >/etc/sysctl.d/a.conf <<END\n# a comment\nnet.ipv4.tcp_congestion_control = bbr\n"
