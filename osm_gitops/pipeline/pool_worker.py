@@ -7,24 +7,22 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
 
 from osm_gitops.config.patches import PatchedProfile, patch_profile
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import InputError
 from osm_gitops.gotemplate.assembly import forget_results
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.inspection import ValuePath, value_uses
-from osm_gitops.model.desired import DesiredObject, SecretTexts, Side
+from osm_gitops.model.desired import DesiredObject, SecretTexts
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import Overlay
 from osm_gitops.model.pool_facts import HalfSize
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.rendered import DEFAULTS, RenderedPool, RenderedText, RenderOptions
 from osm_gitops.plan.counterfactual import Counterfactuals
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, template_texts
@@ -32,38 +30,6 @@ from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.render.user_data import Counted, bootstrap_size, provisioning_size
 from osm_gitops.yaml.emit import dump
-
-
-@dataclass(frozen=True, slots=True)
-class RenderOptions:
-    """``only`` are globs of pool names; empty selects all. ``for_git``: add annotations for Flux and Argo CD, which are
-    not needed for direct apply. ``measured``: the result has the facts of pools."""
-
-    only: tuple[str, ...] = ()
-    for_git: bool = True
-    measured: bool = False
-
-
-DEFAULTS: Final = RenderOptions()
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedText:
-    """One rendered object of a worker, with its canonical text."""
-
-    ref: ObjectRef
-    side: Side
-    text: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedPool:
-    """A rendered pool of a worker."""
-
-    profile: tuple[str, str]
-    objects: tuple[RenderedText, ...]
-    warnings: tuple[Problem, ...]
-    sizes: tuple[HalfSize, ...] = ()
 
 
 class ClusterRenderer:

@@ -20,6 +20,7 @@ from osm_gitops.model.overlay import Overlay, OverlayRef, Patch
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.inputs import ClusterInputs, ProfileKey
+from osm_gitops.pipeline.rendered import WORKER
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.resolve.named_facts import named_profiles
 from osm_gitops.sources import builtin
@@ -32,9 +33,8 @@ from osm_gitops.workers.process import LimitReached
 
 # What only a worker imports here: it renders, and the imports take a tenth of a second.
 _STACKED: Final = Named("osm_gitops.config.stacking", "stack_overlays")
-_WORKER: Final = "osm_gitops.pipeline.pool_worker"
-_PATCHED: Final = Named(_WORKER, "patched")
-_VALUES_READ: Final = Named(_WORKER, "values_read")
+_PATCHED: Final = Named(WORKER, "patched")
+_VALUES_READ: Final = Named(WORKER, "values_read")
 
 
 def default_profiles(settings: Settings) -> frozenset[tuple[str, str]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, Desired, DesiredObject, SecretTexts, together
@@ -18,27 +18,27 @@ from osm_gitops.model.plan import Advance, unwatched
 from osm_gitops.model.pool_facts import HalfSize, PoolFacts
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.options import limits_of
-from osm_gitops.pipeline.pool_worker import (
-    DEFAULTS,
-    ClusterRenderer,
-    RenderedPool,
-    RenderOptions,
-    render_pool,
-    secret_texts_of,
-)
+from osm_gitops.pipeline.rendered import DEFAULTS, WORKER, RenderedPool, RenderOptions
 from osm_gitops.plan.machines import MachineSide
 from osm_gitops.plan.sensitive import collect_sensitive
-from osm_gitops.render.pools import used_profiles
+from osm_gitops.render.manifests import used_profiles
 from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.machine_spec import readable_provider_config
 from osm_gitops.render.resolve.pools import wanted_profile
 from osm_gitops.workers.calls import Series, warm_up
+from osm_gitops.workers.messages import Named
 from osm_gitops.workers.process import LimitReached
+
+if TYPE_CHECKING:
+    from osm_gitops.pipeline.pool_worker import ClusterRenderer
 
 _MOST_REACHED: Final = 3
 """Pools of one profile that may reach a limit: the others would probably too, which takes time."""
 RENDERINGS: Final = 4
 """Renderings of a pool to find lines made from secrets."""
+_CLUSTER_RENDERER: Final = Named(WORKER, "ClusterRenderer")
+_RENDER_POOL: Final = Named(WORKER, "render_pool")
+_SECRET_TEXTS_OF: Final = Named(WORKER, "secret_texts_of")
 _NARROWED = Problem(Code.NARROWED_RUN, "--only was given, so this run deletes nothing")
 
 
@@ -85,7 +85,7 @@ def render_cluster(
 
 def prepare() -> None:
     """Start a worker for :func:`render_cluster` while the inputs are read."""
-    warm_up(render_pool)
+    warm_up(WORKER)
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class _ClusterRun:
     def __post_init__(self) -> None:
         # The state is what all pools share; each call has its machine.
         shared = replace(self.inputs, machines=())
-        self.series = Series(ClusterRenderer, shared, self.settings, self.options, limits=limits_of(self.settings))
+        self.series = Series(_CLUSTER_RENDERER, shared, self.settings, self.options, limits=limits_of(self.settings))
 
     def render(self, machines: list[MachineDeployment], advance: Advance) -> None:
         """Render pools. If shared inputs are missing, all pools fail with this problem."""
@@ -121,7 +121,7 @@ class _ClusterRun:
             return
         under_way: deque[MachineDeployment] = deque()
         try:
-            for outcome in self.series.map(render_pool, self._calls(machines, under_way)):
+            for outcome in self.series.map(_RENDER_POOL, self._calls(machines, under_way)):
                 machine = under_way.popleft()
                 if isinstance(outcome, InputError):
                     self._fail(machine, outcome)
@@ -203,7 +203,7 @@ class PoolSecrets:
         found = NO_SECRETS
         if pool is None or machine is not None:
             try:
-                found = self.series.ask(secret_texts_of, machine, times=RENDERINGS)
+                found = self.series.ask(_SECRET_TEXTS_OF, machine, times=RENDERINGS)
             except InputError:  # it reaches a limit, or cannot be rendered with other secrets
                 found = ALL_SECRET
         own = self.sides.get(pool, ()) if pool is not None else ()

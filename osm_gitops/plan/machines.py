@@ -33,8 +33,8 @@ from osm_gitops.model.plan import Action, Change
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import group_name, without_nulls
 from osm_gitops.plan.content import changed_texts
-from osm_gitops.plan.counterfactual import VARIANTS, Texts, secret_texts
 from osm_gitops.plan.sensitive import collect_sensitive, other_manifest, provider_spec_of
+from osm_gitops.plan.variants import VARIANTS, Texts, secret_texts
 from osm_gitops.render.resolve.pools import template_digest, without_empty
 
 _ROOT: Final = "spec.template"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -232,3 +232,9 @@ def _modules(modules: Modules) -> dict[str, Json]:
         "yum_repo_dir": modules.yum_repo_dir,
     }
     return {key: value for key, value in body.items() if value}
+
+
+def used_profiles(profiles: Iterable[OperatingSystemProfile], *, for_git: bool = True) -> tuple[DesiredObject, ...]:
+    """The profiles of rendered pools, in the order of their names."""
+    ordered = sorted(profiles, key=lambda each: (each.namespace, each.name))
+    return tuple(profile_object(each, for_git=for_git) for each in ordered)

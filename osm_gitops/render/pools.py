@@ -15,7 +15,7 @@ from osm_gitops.model.profile import OperatingSystemConfig, OperatingSystemProfi
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.config import CompiledProfile, compile_profile, render_config
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
-from osm_gitops.render.manifests import cloud_config_secret, config_object, edge_script_secret, profile_object
+from osm_gitops.render.manifests import cloud_config_secret, config_object, edge_script_secret
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.render.resolve.cluster_info import ClusterFacts, ErrorCollector
 from osm_gitops.render.resolve.machine_spec import readable_provider_config
@@ -160,12 +160,6 @@ class PoolRenderer:
         if account is not None:
             return f"list a Secret with a token in ServiceAccount {'/'.join(account)}, and add both"
         return f"add the bootstrap token's Secret with label {NAME_LABEL}={pool.machine.token_key}"
-
-
-def used_profiles(profiles: Iterable[OperatingSystemProfile], *, for_git: bool = True) -> tuple[DesiredObject, ...]:
-    """The profiles of rendered pools, in the order of their names."""
-    ordered = sorted(profiles, key=lambda each: (each.namespace, each.name))
-    return tuple(profile_object(each, for_git=for_git) for each in ordered)
 
 
 def prints_kubeconfig(profile: OperatingSystemProfile) -> bool:

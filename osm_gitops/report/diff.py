@@ -12,7 +12,7 @@ from typing import Final
 
 from osm_gitops.model.plan import TextChange, TextDiff
 from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION
-from osm_gitops.plan.counterfactual import alike_at_ends
+from osm_gitops.plan.variants import alike_at_ends
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
 
 # With more pairs of lines a comparison takes seconds.

@@ -68,10 +68,10 @@ _numbers: Final = itertools.count(1)
 atexit.register(_pool.close)
 
 
-def warm_up(*functions: Callable[..., Any], limits: Limits = DEFAULT) -> None:
-    """Start a worker for these functions in advance."""
+def warm_up(*modules: str, limits: Limits = DEFAULT) -> None:
+    """Start a worker that imports these modules in advance."""
     if not _pool.idle:
-        _pool.put(Worker({each.__module__ for each in functions}, limits.memory))
+        _pool.put(Worker(modules, limits.memory))
 
 
 def end_idle() -> None:

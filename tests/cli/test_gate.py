@@ -298,3 +298,16 @@ print(sorted(name for name in sys.modules if name.startswith(("osm_gitops.render
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+def test_only_workers_import_the_template_engine() -> None:
+    modules = ("commands.plan", "pipeline.run", "report.html", "commands.validate.run", "commands.validate.scope")
+    script = f"""
+import importlib
+import sys
+for name in {modules!r}:
+    importlib.import_module(f"osm_gitops.{{name}}")
+print("jinja2" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
+from filelock import FileLock
+
 from tests.machines.needs import output
 
 ADDRESS: Final = "10.77.0.1"
@@ -79,6 +81,8 @@ def internet(name: str, certificate: Path) -> Iterator[Internet]:
     """Both namespaces and the servers. ``certificate`` has a certificate of all names, and its key."""
     found = Internet(name, f"{name}-machine")
     with ExitStack() as stack:
+        # Namespaces have one name on a machine: a second run waits for the first.
+        stack.enter_context(FileLock(f"/run/lock/{name}.lock"))
         _connect(stack, found)
         dns = stack.enter_context(closing(_inside(name, lambda: _bound(socket.SOCK_DGRAM, 53))))
         _start(stack, lambda: _serve_names(dns, found), dns)

@@ -15,7 +15,8 @@ from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.plan import Plan, View
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.planning import excerpted
-from osm_gitops.pipeline.pool_worker import ClusterRenderer, RenderOptions
+from osm_gitops.pipeline.pool_worker import ClusterRenderer
+from osm_gitops.pipeline.rendered import RenderOptions
 from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.fingerprint import fingerprint
 from osm_gitops.plan.guards import PlanOptions
@@ -75,7 +76,7 @@ def test_a_pool_is_rendered_once_whatever_looks_at_it(tmp_path: Path, monkeypatc
     asked: Counter[str] = Counter()
 
     def encode(request: Request) -> Encoded:
-        asked[request.function.__name__] += 1
+        asked[getattr(request.function, "name", repr(request.function))] += 1
         return messages.encode(request)
 
     monkeypatch.setattr("osm_gitops.workers.calls.encode", encode)

@@ -38,8 +38,9 @@ from osm_gitops.pipeline.load import given_settings, load_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions, limits_of
 from osm_gitops.pipeline.pool_worker import bounds_of
 from osm_gitops.pipeline.rendering import RENDERINGS
-from osm_gitops.plan.counterfactual import VARIANTS, Counterfactuals, Scene, Variant, compared, public_problems
+from osm_gitops.plan.counterfactual import Counterfactuals, Scene, compared, public_problems
 from osm_gitops.plan.sensitive import collect_sensitive
+from osm_gitops.plan.variants import VARIANTS, Variant
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.resolve.bootstrap_token import GETTER_SECRET, NAME_LABEL, NAMESPACE
 from osm_gitops.render.resolve.cloudconfig import variables

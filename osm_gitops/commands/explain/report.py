@@ -23,7 +23,7 @@ from osm_gitops.model.explained import (
 )
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.objects import Json
-from osm_gitops.plan.counterfactual import differing, secret_lines
+from osm_gitops.plan.variants import differing, secret_lines
 from osm_gitops.report.finding_json import FINDING_RECORD, finding_json
 from osm_gitops.report.json_words import FORMAT_VERSION, object_json, problem_json
 from osm_gitops.report.mask import MASK, Masker

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from osm_gitops.model.inputs import Facts, Inputs, SecretFact
 from osm_gitops.model.objects import Origin
 from osm_gitops.model.settings import Settings
-from osm_gitops.plan.counterfactual import VARIANTS, Variant, differing, secret_lines, secret_texts
 from osm_gitops.plan.sensitive import collect_sensitive, with_other_secrets
+from osm_gitops.plan.variants import VARIANTS, Variant, differing, secret_lines, secret_texts
 
 _SAME, _LONGER = Variant("a"), Variant("b", longer=True)
 _TYPEABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=60)

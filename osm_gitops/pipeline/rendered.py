@@ -1,0 +1,48 @@
+"""What passes between a run and the worker that renders its pools: apart from ``pool_worker``, because a run imports no
+template engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.desired import Side
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.pool_facts import HalfSize
+
+WORKER: Final = "osm_gitops.pipeline.pool_worker"
+"""The module with the functions that a worker calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderOptions:
+    """``only`` are globs of pool names; empty selects all. ``for_git``: add annotations for Flux and Argo CD, which are
+    not needed for direct apply. ``measured``: the result has the facts of pools."""
+
+    only: tuple[str, ...] = ()
+    for_git: bool = True
+    measured: bool = False
+
+
+DEFAULTS: Final = RenderOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedText:
+    """One rendered object of a worker, with its canonical text."""
+
+    ref: ObjectRef
+    side: Side
+    text: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPool:
+    """A rendered pool of a worker."""
+
+    profile: tuple[str, str]
+    objects: tuple[RenderedText, ...]
+    warnings: tuple[Problem, ...]
+    sizes: tuple[HalfSize, ...] = ()
