@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from osm_gitops.config.overlay_stack import Stack
 from osm_gitops.config.patches import PatchedProfile, patch_profile
+from osm_gitops.config.stacking import stack_overlays
 from osm_gitops.errors import InputError
 from osm_gitops.gotemplate.assembly import forget_results
 from osm_gitops.gotemplate.bounds import Bounds
@@ -104,6 +106,11 @@ def secret_texts_of(cluster: ClusterRenderer, machine: MachineDeployment | None)
 def bounds_of(settings: Settings) -> Bounds:
     """The limits of a template by the settings."""
     return Bounds(settings.max_output_bytes, settings.max_loop_steps, settings.max_template_depth)
+
+
+def stacked(overlays: Sequence[Overlay]) -> Stack:
+    """In a worker: the combination of overlays. Raises InputError with all problems."""
+    return stack_overlays(overlays)
 
 
 def patched(overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> PatchedProfile | None:

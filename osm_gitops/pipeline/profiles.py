@@ -32,7 +32,7 @@ from osm_gitops.workers.messages import Named
 from osm_gitops.workers.process import LimitReached
 
 # What only a worker imports here: it renders, and the imports take a tenth of a second.
-_STACKED: Final = Named("osm_gitops.config.stacking", "stack_overlays")
+_STACKED: Final = Named(WORKER, "stacked")
 _PATCHED: Final = Named(WORKER, "patched")
 _VALUES_READ: Final = Named(WORKER, "values_read")
 

@@ -110,6 +110,9 @@ class Worker:
     @property
     def modules(self) -> frozenset[str]:
         """The imported modules; waits until the worker is ready. Raises LimitReached if it cannot start."""
+        return self._ready()
+
+    def _ready(self) -> frozenset[str]:
         if self._modules is None:
             message = self._message(_START)
             if not isinstance(message, Ready):
@@ -132,7 +135,7 @@ class Worker:
 
     def receive(self) -> Answer:
         """The answer to the oldest request. Raises LimitReached if there is none."""
-        assert self.modules
+        self._ready()
         seconds = self._waiting[0]
         # The time of a worker with all rights is not that of the processor: it waits for servers.
         answer = self._message(seconds, seconds if self.memory is None else None)

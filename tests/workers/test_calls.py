@@ -89,6 +89,12 @@ def test_records_of_every_form_come_back(record: object, expected: object) -> No
     assert answer.outcome.value[0] is answer.outcome.value[1]
 
 
+def test_a_program_without_assertions_gets_answers_too() -> None:
+    script = "import math; from osm_gitops.workers.calls import call; print(call(math.sqrt, 9))"
+    ran = subprocess.run([sys.executable, "-O", "-c", script], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "3.0\n"), ran.stderr
+
+
 def test_errors_come_back_with_their_problems() -> None:
     with pytest.raises(InputError) as failure:
         call(_refuse, "x")
