@@ -26,6 +26,7 @@ from unittest.mock import patch
 import osm_gitops
 from osm_gitops.__main__ import run
 from osm_gitops.sops.keys import new_identity
+from osm_gitops.workers.calls import end_idle
 from osm_gitops.workers.child import _outcome
 from osm_gitops.workers.messages import LENGTH, Answer, Encoded, Request, read_request
 from tests.cli.scenes import pool, profile, write_tree
@@ -131,6 +132,7 @@ def traced() -> Trace:
     for module in pkgutil.walk_packages([str(PACKAGE)], "osm_gitops."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    end_idle()  # a worker that another run left would render where nothing is traced
     found, output = Trace(), io.StringIO()
     with (
         patch("osm_gitops.workers.calls.Worker", _WorkerHere),
