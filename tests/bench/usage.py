@@ -24,9 +24,9 @@ _ROUNDS: Final = 9
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Seconds, seconds of CPU of all processes, and the peak of their memory in MB: the sum of their proportional set
-    sizes, or the resident set of the largest one if that is more. The sum is taken up to 20 times a second, but less
-    often if that takes more than a fiftieth of the time: it makes the system walk the pages of all processes, and took
-    two of the twelve seconds of a fleet's plan."""
+    sizes, or the resident set of the largest one if that is more. The sum is taken up to five times a second, but less
+    often if that takes more than a hundredth of the time: it makes the system walk the pages of all processes, which
+    wait meanwhile. Twenty times a second took two of the twelve seconds of a fleet's plan."""
 
     wall: float
     cpu: float
@@ -85,7 +85,7 @@ most = 0
 while run.poll() is None:
     before = time.perf_counter()
     most = max(most, memory())
-    time.sleep(max(0.05, 50 * (time.perf_counter() - before)))
+    time.sleep(max(0.2, 100 * (time.perf_counter() - before)))
 wall = time.perf_counter() - started
 try:
     while True:
