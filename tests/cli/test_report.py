@@ -220,7 +220,7 @@ def test_a_cluster_that_is_its_own_target_is_read_once_with_machines_and_tokens(
     asked: Counter[str] = Counter()
 
     def encode(request: Request) -> Encoded:
-        asked[request.function.__name__] += 1
+        asked[getattr(request.function, "name", repr(request.function))] += 1
         return messages.encode(request)
 
     monkeypatch.setattr("osm_gitops.workers.calls.encode", encode)

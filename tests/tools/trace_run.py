@@ -147,6 +147,7 @@ def traced() -> Trace:
         finally:
             sys.setprofile(None)
             threading.setprofile(None)
+            end_idle()  # the worker that is none
     if code:
         message = f"the run ended with {code}: {output.getvalue()}"
         raise RuntimeError(message)
