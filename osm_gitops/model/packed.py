@@ -13,7 +13,7 @@ from typing import Final
 from osm_gitops.model.objects import Json
 from osm_gitops.yaml.canonical import SharedEntries
 from osm_gitops.yaml.emit import dump
-from osm_gitops.yaml.kubernetes import load_documents
+from osm_gitops.yaml.kubernetes import load_manifest
 
 _LEVEL: Final = 3
 _RAW: Final = -15  # zlib without header and checksum
@@ -54,7 +54,8 @@ class _Reference:
 class PackedBody(Mapping[str, Json]):
     """A manifest's body as compressed text. Two are equal if their texts are.
 
-    Each access may parse the text: use :meth:`parsed` once for several parts, and do not change the result.
+    Each access may parse the text: use :meth:`parsed` once for several parts, and do not change the result. It raises
+    InputError for the text of a file that is no manifest.
     """
 
     __slots__ = ("_plain", "_reference", "_segments", "digest", "like")
@@ -134,9 +135,7 @@ def _parsed(packed: PackedBody) -> dict[str, Json]:
     if text.startswith(b"{"):
         found: dict[str, Json] = json.loads(text)
         return found
-    (document,) = load_documents(text, "a rendered manifest", _entries)
-    value: dict[str, Json] = document.value
-    return value
+    return load_manifest(text, "a manifest", _entries)
 
 
 @dataclass(slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 
-from osm_gitops.errors import Code, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject
 from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE, EDGE_SCRIPT_PREFIX, PoolNames
 from osm_gitops.model.objects import LAST_APPLIED, SERVER_METADATA, Json, ObjectRef
@@ -195,9 +196,12 @@ class _Comparison:
     def _changed(self, change: Change, found: CurrentObject, wanted: DesiredObject) -> Change:
         """The change of an existing object."""
         if found.body is None:
-            unread = f": {found.trouble}" if found.trouble else ""
-            return replace(change, action=Action.UPDATE, reason=f"the existing object could not be read{unread}")
-        there, body, live = parsed(found.body), parsed(wanted.body), self.current.live
+            return _unread(change, found.trouble)
+        try:
+            there = parsed(found.body)
+        except InputError as failure:
+            return _unread(change, failure.problems[0].what)
+        body, live = parsed(wanted.body), self.current.live
         if found.hidden:
             return self._hidden(change, there, body)
         before, after = comparable(there, body, live=live)
@@ -293,6 +297,11 @@ def _content(body: Mapping[str, Json]) -> dict[str, Json]:
     return {key: value for key, value in body.items() if key != "metadata"}
 
 
+def _unread(change: Change, trouble: str) -> Change:
+    why = f": {trouble}" if trouble else ""
+    return replace(change, action=Action.UPDATE, reason=f"the existing object could not be read{why}")
+
+
 def _rewritten(change: Change, why: str) -> Change:
     """The change of an object with the same content in another encoding."""
     return replace(change, action=Action.UPDATE, reason=why, before=change.after, same_content=True)
@@ -364,7 +373,7 @@ def comparable(
 
 
 def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
-    plain: dict[str, Json] = without_nulls(body)
+    plain: dict[str, Json] = dict(without_nulls(body))
     metadata = {key: value for key, value in plain.get("metadata", {}).items() if key not in SERVER_METADATA}
     annotations = {key: value for key, value in metadata.pop("annotations", {}).items() if key != LAST_APPLIED}
     if annotations:
@@ -376,16 +385,24 @@ def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def without_nulls(value: Json) -> Json:
-    """A null equals an absent key: the API server prunes it (osm-behaviour.md, "OperatingSystemConfig")."""
+    """A null equals an absent key: the API server prunes it (osm-behaviour.md, "OperatingSystemConfig"). What has no
+    nulls is returned as it is."""
     kind = type(value)
     if kind is dict or isinstance(value, Mapping):  # fast path: isinstance() of an abstract class is slow
-        return {
-            key: inner if type(inner) is str else without_nulls(inner)
-            for key, inner in value.items()
-            if inner is not None
-        }
+        found: dict[str, Json] = {}
+        same = True
+        for key, inner in value.items():
+            if type(inner) is str:
+                found[key] = inner
+            elif inner is not None:
+                kept = found[key] = without_nulls(inner)
+                same = same and kept is inner
+            else:
+                same = False
+        return value if same else found
     if isinstance(value, list | tuple):
-        return [without_nulls(inner) for inner in value]
+        entries = [without_nulls(inner) for inner in value]
+        return value if all(map(is_, entries, value)) else entries
     return value
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
@@ -20,18 +20,23 @@ from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.model.objects import LAST_APPLIED, Json
 from osm_gitops.model.plan import TextChange
 
-_NamedText = tuple[str, str]
+# Most texts of a changed object are the same as before, so they are decoded only if they differ: what a text is made
+# from, and how.
+_Coded: TypeAlias = tuple[str, Callable[[str], str]]
+_Content: TypeAlias = str | _Coded
+_NamedText: TypeAlias = tuple[str, _Content]
 
 # osm-behaviour.md, "cloud-init user-data", item 8: the head of a file; its content follows, indented by four blanks.
 _FILE_HEAD = re.compile(
     r"\n- path: '(?P<path>[^\n]*)'\n  permissions: '(?P<mode>[^'\n]*)'(?:\n  encoding: '(?P<encoding>[^'\n]*)')?"
     r"\n  content: \|-\n"
 )
+_INDENTED = re.compile(r"(?:    [^\n]*+\n)*+")
 _SHORT_URL = 1 << 15
 _SSH_KEYS = re.compile(r"\nssh_authorized_keys:\n((?:- '[^\n]*'\n)*)")
 
 
-def user_data_texts(text: str, half: str) -> list[_NamedText] | None:
+def _user_data_texts(text: str, half: str) -> list[_NamedText] | None:
     """Files, keys and the rest of a cloud-config Secret by name; ``None`` for another layout."""
     if text.startswith("#cloud-config"):
         return list(_cloud_init(text, half))
@@ -46,9 +51,9 @@ def _cloud_init(text: str, half: str) -> Iterator[_NamedText]:
         if head.start() < end:
             continue  # content that looks like the head of a file
         rest.append(text[end : head.start()])
-        content, end = _block(text, head.end())
+        end = _end_of_block(text, head.end())
         encoding = head["encoding"] or ""
-        yield f"{half} {head['path']}", _decoded(content, encoding)
+        yield f"{half} {head['path']}", (text[head.end() : end], _decoded if encoding == "b64" else _dedent)
         table.append(file_line(head["path"], head["mode"], encoding))
     rest.append(text[end:])
     remaining = "\n".join(part for part in rest if part.strip())
@@ -61,25 +66,22 @@ def _cloud_init(text: str, half: str) -> Iterator[_NamedText]:
     yield f"{half} cloud-init", remaining
 
 
-def _block(text: str, start: int) -> tuple[str, int]:
-    """The content that is indented by four spaces from ``start`` on, and its end."""
-    end = start
-    while text.startswith("    ", end):
-        stop = text.find("\n", end)
-        if stop < 0:
-            return _dedent(text[start:]), len(text)
-        end = stop + 1
+def _end_of_block(text: str, start: int) -> int:
+    """The end of the content that is indented by four spaces from ``start`` on."""
+    lines = _INDENTED.match(text, start)
+    end = lines.end() if lines else start
+    if text.startswith("    ", end):
+        return len(text)
     # The line break before the next entry is a part of the layout.
-    return _dedent(text[start : max(start, end - 1)]), max(start, end - 1) if end > start else start
+    return max(start, end - 1)
 
 
 def _dedent(block: str) -> str:
     return f"\n{block}".replace("\n    ", "\n")[1:]
 
 
-def _decoded(content: str, encoding: str) -> str:
-    if encoding != "b64":
-        return content
+def _decoded(block: str) -> str:
+    content = _dedent(block)
     try:
         return b64decode(content, validate=True).decode()
     except (Base64Error, ValueError):
@@ -102,7 +104,8 @@ def _ignition(text: str, half: str) -> list[_NamedText] | None:
 def _ignition_texts(root: Json, half: str) -> Iterator[_NamedText]:
     table, unusual = [], []
     for file in root.get("storage", {}).pop("files", []):
-        yield f"{half} {file['path']}", _data_url(file["contents"].pop("source"))
+        source = file["contents"].pop("source")
+        yield f"{half} {file['path']}", (_only_text(source), _data_url)
         table.append(file_line(file["path"], f"{file.pop('mode'):04o}", ""))
         if file != {"path": file["path"], "filesystem": "root", "contents": {"verification": {}}}:
             unusual.append(file)
@@ -127,6 +130,12 @@ def _ignition_unit_texts(unit: dict[str, Json], name: str) -> Iterator[_NamedTex
         yield f"{name} switches", "".join(f"{key}: {json.dumps(switches[key])}\n" for key in sorted(switches))
 
 
+def _only_text(value: Json) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
 def _data_url(source: str) -> str:
     """The text of ``data:,…``; other URLs are returned unchanged."""
     return _known_url(source) if len(source) < _SHORT_URL else _decoded_url(source)
@@ -137,7 +146,7 @@ def _decoded_url(source: str) -> str:
         return source
     try:
         return unquote_to_bytes(source[6:]).decode()
-    except UnicodeDecodeError:
+    except UnicodeError:
         return source
 
 
@@ -161,9 +170,20 @@ def changed_texts(before: Mapping[str, Json] | None, after: Mapping[str, Json] |
     for part in _parts(before, after):
         old, new = _take_apart(before, part), _take_apart(after, part)
         names = dict.fromkeys([*new, *old])
-        found = [TextChange(name, old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)]
+        differ = [
+            (name, _text(old.get(name)), _text(new.get(name))) for name in names if old.get(name) != new.get(name)
+        ]
+        # Texts may be made from different ones and be the same.
+        found = [TextChange(name, theirs, ours) for name, theirs, ours in differ if theirs != ours]
         changes += found or [_whole(part, before, after)]
     return tuple(changes)
+
+
+def _text(content: _Content | None) -> str | None:
+    if content is None or isinstance(content, str):
+        return content
+    made_from, decode = content
+    return decode(made_from)
 
 
 def _whole(part: _Part, before: Mapping[str, Json] | None, after: Mapping[str, Json] | None) -> TextChange:
@@ -203,9 +223,9 @@ class _Texts:
     """Texts with unique names: a second text of a name gets a number."""
 
     def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
+        self.texts: dict[str, _Content] = {}
 
-    def add(self, name: str, text: str) -> None:
+    def add(self, name: str, text: _Content) -> None:
         unique, number = name, 1
         while unique in self.texts:
             number += 1
@@ -234,7 +254,7 @@ def _value(body: Mapping[str, Json] | None, part: _Part) -> Json:
     return value
 
 
-def _take_apart(body: Mapping[str, Json] | None, part: _Part) -> dict[str, str]:
+def _take_apart(body: Mapping[str, Json] | None, part: _Part) -> dict[str, _Content]:
     texts = _Texts()
     value = _value(body, part)
     if body is None or value is None:
@@ -265,7 +285,7 @@ def _secret_texts(texts: _Texts, body: Mapping[str, Json], key: str) -> None:
         return
     name = str(_mapping(body.get("metadata")).get("name", ""))
     half = next((half for half in _HALVES.values() if name.endswith(f"-{half}-config")), "")
-    inside = user_data_texts(value, half) if key == "cloud-config" and half else None
+    inside = _user_data_texts(value, half) if key == "cloud-config" and half else None
     for inner, text in inside if inside is not None else [(f"data {key}", value)]:
         texts.add(inner, text)
 

@@ -12,7 +12,15 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.packed import Packer, likeness
 from osm_gitops.model.plan import Advance, CurrentObject, CurrentState, unwatched
 from osm_gitops.plan.compare import is_ours
-from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption, Opened, Origin, is_encrypted_text, lacks_seal
+from osm_gitops.targets.file_encryption import (
+    DIGEST_KEY,
+    FileEncryption,
+    Opened,
+    Origin,
+    is_encrypted_text,
+    lacks_seal,
+    may_be_encrypted,
+)
 from osm_gitops.targets.files import (
     KUSTOMIZATION,
     SECRET_KINDS,
@@ -105,6 +113,12 @@ class _Wanted:
             if encrypts and lacks_seal(text):
                 self._former.append(path)
             return
+        like = likeness(wanted.body, wanted.ref.kind)
+        if not encrypts and not may_be_encrypted(text) and not text.startswith(b"{"):
+            # YAML is parsed when it is compared.
+            found = Opened(self._packer.pack(text, like))
+            self.objects[wanted.ref] = _current(wanted.ref, wanted.side, found, path)
+            return
         found = self._encryption.open(place, text, secret=secret)
         self._hidden = self._hidden or found.hidden
         if found.hidden and not self._encryption.can_tell:
@@ -117,7 +131,7 @@ class _Wanted:
             self.identical.add(wanted.ref)
             return
         if found.body is not None:
-            found = replace(found, body=self._packer.pack_json(found.body, likeness(wanted.body, wanted.ref.kind)))
+            found = replace(found, body=self._packer.pack_json(found.body, like))
         self.objects[wanted.ref] = _current(wanted.ref, wanted.side, found, path, _NEW_KEY.get(origin, ""))
 
     def refuse_closed(self) -> None:

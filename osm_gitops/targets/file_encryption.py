@@ -37,7 +37,7 @@ from osm_gitops.sops.keys import Keyring, KeySearch
 from osm_gitops.sops.rules import CreationRules, Rule, Selection
 from osm_gitops.targets.files import holds_secrets
 from osm_gitops.yaml.emit import dump
-from osm_gitops.yaml.kubernetes import load_documents
+from osm_gitops.yaml.kubernetes import load_manifest
 
 _START = b"# Encrypted by osm-gitops, digest "
 _LINE = re.compile(re.escape(_START) + rb"([0-9a-f]{64})(?:, seal ([0-9a-f]{64}))?\n")
@@ -102,6 +102,7 @@ DIGEST_KEY = "OSM_GITOPS_DIGEST_KEY"
 HIDDEN = "^(data|stringData|bootstrapConfig|provisioningConfig|cloudProvider)$"
 _SHORTEST_DIGEST_KEY = 16
 _SIGN = b"ENC[AES256_GCM,"
+_METADATA = b"sops"
 _MAP = b"\nsops:\n"
 _INDENTED = re.compile(rb"(?:[ -].*\n)*")
 _RECIPIENT = re.compile(rb"^ *(?:- )?recipient: (.+)$", re.MULTILINE)
@@ -262,7 +263,7 @@ class FileEncryption:
     def open(self, path: Path, text: bytes, *, secret: bool) -> Opened:
         """Read a file, and decrypt it if a key is available."""
         try:
-            body = _only_document(text, path)
+            body = load_manifest(text, str(path))
         except InputError as error:
             return Opened(None, trouble=error.problems[0].what)
         if not is_encrypted(body):
@@ -327,7 +328,7 @@ class FileEncryption:
         if there is None:
             return None
         try:
-            previous = _only_document(there, path)
+            previous = load_manifest(there, str(path))
         except InputError:
             return None
         if not is_encrypted(previous):
@@ -365,6 +366,11 @@ def is_encrypted_text(text: bytes) -> bool:
     return _SIGN in text
 
 
+def may_be_encrypted(text: bytes) -> bool:
+    """Whether a file may have the metadata of SOPS, found without parsing."""
+    return _METADATA in text
+
+
 def _identity(body: Mapping[str, Json]) -> tuple[Json, ...]:
     metadata = body.get("metadata")
     names = (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, Mapping) else ()
@@ -381,18 +387,10 @@ def _recipients(text: bytes) -> list[str]:
 def repeats_recipients(path: Path, text: bytes) -> bool:
     """Whether an encrypted file names a recipient twice, in any YAML notation."""
     try:
-        names = recipients_of(_only_document(text, path))
+        names = recipients_of(load_manifest(text, str(path)))
     except (InputError, EncryptionError):
         return False
     return len(names) != len(set(names))
-
-
-def _only_document(text: bytes, path: Path) -> Mapping[str, Json]:
-    documents = load_documents(text, str(path))
-    if len(documents) != 1 or not isinstance(documents[0].value, Mapping):
-        raise input_error(Code.MANIFEST_UNREADABLE, "it is not a single manifest", where=str(path))
-    value: Mapping[str, Json] = documents[0].value
-    return value
 
 
 def _plain_digest(wanted: DesiredObject) -> bytes:

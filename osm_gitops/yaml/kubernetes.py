@@ -97,6 +97,15 @@ def load_documents(text: str | bytes, name: str, shared: SharedEntries | None = 
         raise InputError([syntax_problem(error, plain, name)]) from None
 
 
+def load_manifest(text: bytes, name: str, shared: SharedEntries | None = None) -> dict[str, Json]:
+    """The mapping that is the only document of a text. Raises InputError as :func:`load_documents`, and for anything
+    else."""
+    documents = load_documents(text, name, shared)
+    if len(documents) != 1 or not isinstance(documents[0].value, dict):
+        raise input_error(Code.MANIFEST_UNREADABLE, "it is not a single manifest", where=name)
+    return documents[0].value
+
+
 @dataclass(frozen=True, slots=True)
 class _Anchored:
     value: Json

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from osm_gitops.model.plan import TextChange
-from osm_gitops.plan.content import changed_texts, user_data_texts
+from osm_gitops.plan.content import changed_texts
 from tests.conformance_data import accepted, cases, load_case
 from tests.plan.objects import cloud_config, config, secret
 
 
-def _secret(text: str | bytes, key: str = "cloud-config") -> dict[str, Any]:
+def _secret(text: str | bytes, key: str = "cloud-config", half: str = "provisioning") -> dict[str, Any]:
     raw = text if isinstance(text, bytes) else text.encode()
-    return {**secret("a", "provisioning", "").body, "data": {key: b64encode(raw).decode()}}
+    return {**secret("a", half, "").body, "data": {key: b64encode(raw).decode()}}
 
 
 def test_a_configuration_and_its_secret_show_the_same_file_change() -> None:
@@ -87,9 +87,8 @@ def test_user_data_of_osm_gives_back_the_files_of_the_configuration(name: str) -
     (osc,) = (each for each in objects.values() if each["kind"] == "OperatingSystemConfig")
     for half in ("bootstrap", "provisioning"):
         text = objects[osc["name"].removesuffix("-config") + f"-{half}-config"]["data"]["cloud-config"]
-        inside = user_data_texts(text, half)
-        assert inside is not None, name
-        found = {key.removeprefix(f"{half} "): content for key, content in inside}
+        inside = changed_texts(None, _secret(text, half=half))
+        found = {each.name.removeprefix(f"{half} "): each.after or "" for each in inside}
         for path, content in _files(osc["spec"].get(f"{half}Config", {})).items():
             # Ignition drops and adds line breaks at the ends and common indentation (osm-behaviour.md, "Ignition
             # user-data").

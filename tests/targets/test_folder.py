@@ -90,10 +90,12 @@ def test_an_edited_file_is_healed(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
     render_to(tmp_path, wanted, NO_ENCRYPTION)
     good = (tmp_path / _SECRET).read_text()
-    for broken in (good.replace("Opaque", "Other"), "{", "a: 1\n---\nb: 2\n", ""):
+    unreadable = ("{", "{}{}", "a: [\n", "a: \x00\n", "- a\n", "a: 1\na: 2\n", "a: 1\n---\nb: 2\n", "sops: 1\n", "")
+    for broken in (good.replace("Opaque", "Other"), "a: 1\n", *unreadable):
         (tmp_path / _SECRET).write_text(broken)
         plan = plan_for(FolderTarget(tmp_path, NO_ENCRYPTION), wanted, PlanOptions())
-        assert len(plan.effective) == 1
+        (change,) = plan.effective
+        assert change.reason.startswith("the existing object could not be read: ") == (broken in unreadable), broken
         _apply(tmp_path, wanted)
         assert (tmp_path / _SECRET).read_text() == good
 
