@@ -11,7 +11,7 @@ import json
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
@@ -157,6 +157,7 @@ _known_url = lru_cache(maxsize=512)(_decoded_url)
 # A part of a body, by its keys. Only parts that differ are split.
 _Part: TypeAlias = tuple[str, ...]
 
+_METADATA: _Part = ("metadata",)
 _HALVES = {"bootstrapConfig": "bootstrap", "provisioningConfig": "provisioning"}
 _DATA = frozenset({"data", "stringData"})
 # Keys of Secrets with boot configuration: shown as text, with masked secrets.
@@ -168,6 +169,9 @@ def changed_texts(before: Mapping[str, Json] | None, after: Mapping[str, Json] |
     """The texts that differ between two bodies of one object, in reading order."""
     changes: list[TextChange] = []
     for part in _parts(before, after):
+        if part == _METADATA and before and after and part[0] in before and part[0] in after:
+            changes.append(_metadata_change(before[part[0]], after[part[0]]))
+            continue
         old, new = _take_apart(before, part), _take_apart(after, part)
         names = dict.fromkeys([*new, *old])
         differ = [
@@ -177,6 +181,16 @@ def changed_texts(before: Mapping[str, Json] | None, after: Mapping[str, Json] |
         found = [TextChange(name, theirs, ours) for name, theirs, ours in differ if theirs != ours]
         changes += found or [_whole(part, before, after)]
     return tuple(changes)
+
+
+def _metadata_change(before: Json, after: Json) -> TextChange:
+    """The fields that differ. The others do not explain them, and a fleet has as many metadata as objects."""
+    old, new = (dict(_fields(_without_copies(metadata))) for metadata in (before, after))
+    return TextChange("metadata", _lines(old.items() - new.items()), _lines(new.items() - old.items()))
+
+
+def _lines(fields: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"{name}: {value}\n" for name, value in sorted(fields))
 
 
 def _text(content: _Content | None) -> str | None:
@@ -263,7 +277,7 @@ def _take_apart(body: Mapping[str, Json] | None, part: _Part) -> dict[str, _Cont
         _secret_texts(texts, body, part[1])
     elif part[0] == "spec" and part[1] in _HALVES and isinstance(value, Mapping):
         _half_texts(texts, _HALVES[part[1]], value)
-    elif part == ("metadata",):
+    elif part == _METADATA:
         texts.add("metadata", _flat(_without_copies(value)))
     else:
         texts.add(part[-1], _readable(value))
@@ -336,11 +350,17 @@ def _template_texts(texts: _Texts, half: str, templates: Json) -> None:
         texts.add(f"{half} template {name}", str(text))
 
 
-def _flat(value: Json, prefix: str = "") -> str:
+def _flat(value: Json) -> str:
     """Nested maps as ``a.b: value`` lines."""
+    return _lines(_fields(value))
+
+
+def _fields(value: Json, prefix: str = "") -> Iterator[tuple[str, str]]:
     if not isinstance(value, Mapping):
-        return f"{prefix}: {value if isinstance(value, str) else json.dumps(value, sort_keys=True)}\n"
-    return "".join(_flat(value[key], f"{prefix}.{key}" if prefix else key) for key in sorted(value))
+        yield prefix, value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        return
+    for key, inner in value.items():
+        yield from _fields(inner, f"{prefix}.{key}" if prefix else key)
 
 
 def _readable(value: Json) -> str:
