@@ -387,12 +387,14 @@ def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
 def without_nulls(value: Json) -> Json:
     """A null equals an absent key: the API server prunes it (osm-behaviour.md, "OperatingSystemConfig"). What has no
     nulls is returned as it is."""
-    kind = type(value)
-    if kind is dict or isinstance(value, Mapping):  # fast path: isinstance() of an abstract class is slow
+    kind = value.__class__  # fast path: isinstance() of an abstract class is slow
+    if kind is int or kind is bool or kind is str:
+        return value
+    if kind is dict or isinstance(value, Mapping):
         found: dict[str, Json] = {}
         same = True
         for key, inner in value.items():
-            if type(inner) is str:
+            if inner.__class__ is str:
                 found[key] = inner
             elif inner is not None:
                 kept = found[key] = without_nulls(inner)
@@ -400,7 +402,7 @@ def without_nulls(value: Json) -> Json:
             else:
                 same = False
         return value if same else found
-    if isinstance(value, list | tuple):
+    if kind is list or isinstance(value, tuple):
         entries = [without_nulls(inner) for inner in value]
         return value if all(map(is_, entries, value)) else entries
     return value

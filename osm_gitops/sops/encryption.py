@@ -178,9 +178,13 @@ class DocumentEncryption:
 
     def put(self, value: Json, holder: Any, path: str, hidden: bool) -> None:
         step = self.trail[-1]
-        if isinstance(value, Mapping):
+        kind = value.__class__  # fast path: isinstance() of an abstract class is slow
+        if kind is str:
+            holder[step] = value
+            self.leaf(value, holder, path, hidden)
+        elif kind is dict or isinstance(value, Mapping):
             holder[step] = self.mapping(value, path, hidden)
-        elif isinstance(value, list | tuple):
+        elif kind is list or isinstance(value, tuple):
             holder[step] = self.sequence(value, path, hidden)
         elif value is not None:
             holder[step] = value
