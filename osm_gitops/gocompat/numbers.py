@@ -107,8 +107,14 @@ def quote_to_ascii(text: str) -> str:
     return '"' + "".join(char if _PLAIN.fullmatch(char) else _escaped_ascii(char) for char in normalise(text)) + '"'
 
 
+_FIT_SURELY: Final = 20
+"""Numbers with fewer digits fit into 64 bits."""
+
+
 def _magnitude(function: str, digits: str, base: int, text: str) -> int:
     """The number that ``digits`` (no sign) is; Go stops at the first digit beyond 64 bits."""
+    if base == 10 and len(digits) < _FIT_SURELY and digits.isascii() and digits.isdecimal():
+        return int(digits)
     rest, radix = (digits, base) if base else _split_prefix(digits)
     if not digits or (base == 0 and not _underscores_fit(digits)):
         raise _invalid(function, text)

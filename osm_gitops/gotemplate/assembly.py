@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import itemgetter
+from types import NoneType
 from typing import Any, Final, Protocol
 
 from osm_gitops.gotemplate.engine import Engine, Program
@@ -69,21 +71,27 @@ def memo(reads: Iterable[str], root: Mapping[str, str]) -> Memo:
 
 def freeze(value: Any) -> Any:
     """A hashable value that is equal for equal Go values of equal types."""
-    if isinstance(value, str) or value is None:
-        return value
-    if isinstance(value, Nil):
-        return Nil  # a nil slice or map differs from an empty one
-    if isinstance(value, int | float):
-        return type(value), value
-    if isinstance(value, Pointer):
-        return None if value.elem is None else (freeze(value.elem),)
-    if isinstance(value, dict):
-        return tuple((key, freeze(each)) for key, each in value.items())
-    if isinstance(value, list):
-        return tuple(freeze(each) for each in value)
-    if isinstance(value, Struct):
-        return tuple(freeze(getattr(value, name)) for name in value.field_names())
-    message = f"a value of type {type(value).__name__} cannot be template data"
+    return value if value.__class__ is str else _freezing(value.__class__)(value)
+
+
+@lru_cache(maxsize=256)
+def _freezing(kind: type) -> Callable[[Any], Any]:
+    """How values of a class are frozen."""
+    if issubclass(kind, str | NoneType):
+        return lambda value: value
+    if issubclass(kind, Nil):
+        return lambda _: Nil  # a nil slice or map differs from an empty one
+    if issubclass(kind, int | float):
+        return lambda value: (kind, value)
+    if issubclass(kind, Pointer):
+        return lambda value: None if value.elem is None else (freeze(value.elem),)
+    if issubclass(kind, dict):
+        return lambda value: tuple([(key, freeze(each)) for key, each in value.items()])
+    if issubclass(kind, list):
+        return lambda value: tuple([freeze(each) for each in value])
+    if issubclass(kind, Struct):
+        return lambda value: tuple([freeze(getattr(value, name)) for name in value.field_names()])
+    message = f"a value of type {kind.__name__} cannot be template data"
     raise TypeError(message)
 
 

@@ -16,7 +16,7 @@ from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedEr
 from jinja2.runtime import Context
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gotemplate.bounds import MEMBER_BYTES, Bounds, budget, spending, text_bytes
+from osm_gitops.gotemplate.bounds import MEMBER_BYTES, Bounds, Spending, budget, text_bytes
 from osm_gitops.gotemplate.emit import Language, Translation, translate
 from osm_gitops.gotemplate.expressions import ALL_FIELDS, schema
 from osm_gitops.gotemplate.faults import BoundExceeded, TemplateFault
@@ -113,7 +113,7 @@ class Program:
 
     def render(self, values: dict[str, Any]) -> str:
         """The template's output; ``values`` come from :meth:`Engine.variables`. Raises TemplateFault."""
-        with spending(self.engine.bounds):
+        with Spending(self.engine.bounds):
             try:
                 environment = self.template.environment
                 context = environment.context_class(environment, values, self.name, self.template.blocks)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.gotemplate.bounds import Bounds, spending
+from osm_gitops.gotemplate.bounds import Bounds, Spending
 from osm_gitops.gotemplate.faults import BoundExceeded, Refused
 from osm_gitops.gotemplate.printing import sprint, sprintf, sprintln, to_string, to_text
 from osm_gitops.gotemplate.values import (
@@ -93,7 +93,7 @@ def test_a_value_that_contains_itself_is_no_crash() -> None:
 
 
 def test_widths_and_repeated_printing_are_bounded() -> None:
-    with spending(Bounds(output_bytes=1000)):
+    with Spending(Bounds(output_bytes=1000)):
         assert len(sprintf("%1000d", [1])) == 1000
         with pytest.raises(BoundExceeded, match="max-output-bytes"):
             sprintf("%600d%600d", [1, 2])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osm_gitops.gocompat.text import from_bytes
-from osm_gitops.gotemplate.bounds import Bounds, spending
+from osm_gitops.gotemplate.bounds import Bounds, Spending
 from osm_gitops.gotemplate.faults import BoundExceeded
 from osm_gitops.gotemplate.functions import serial
 from tests.gotemplate.functions.go_vectors import disagreements, vectors
@@ -42,5 +42,5 @@ def test_the_error_of_a_decoder_is_its_result(text: str, place: int) -> None:
 
 def test_encoding_is_bounded() -> None:
     for encode in (serial.encode_base64, serial.encode_base32):
-        with spending(Bounds(output_bytes=100)), pytest.raises(BoundExceeded):
+        with Spending(Bounds(output_bytes=100)), pytest.raises(BoundExceeded):
             encode("x" * 90)

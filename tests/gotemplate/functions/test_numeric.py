@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gotemplate.bounds import Bounds, spending
+from osm_gitops.gotemplate.bounds import Bounds, Spending
 from osm_gitops.gotemplate.faults import BoundExceeded
 from osm_gitops.gotemplate.functions import numeric
 from osm_gitops.gotemplate.values import Duration, Int32, Int64, NamedString, Pointer, Uint64, nil
@@ -52,7 +52,7 @@ def test_division_by_zero_is_an_error() -> None:
 @pytest.mark.parametrize("stop", [1001, -(1 << 63), (1 << 63) - 1])
 def test_a_long_sequence_is_refused_before_it_is_made(stop: int) -> None:
     for spent in (Bounds(loop_steps=1000), Bounds(output_bytes=1000)):
-        with spending(spent), pytest.raises(BoundExceeded):
+        with Spending(spent), pytest.raises(BoundExceeded):
             numeric.until(stop)
-        with spending(spent), pytest.raises(BoundExceeded):
+        with Spending(spent), pytest.raises(BoundExceeded):
             numeric.seq(stop)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gotemplate.bounds import Bounds, spending
+from osm_gitops.gotemplate.bounds import Bounds, Spending
 from osm_gitops.gotemplate.faults import BoundExceeded, Refused
 from osm_gitops.gotemplate.functions.serial import FUNCTIONS
 from osm_gitops.gotemplate.values import (
@@ -211,7 +211,7 @@ def test_a_value_that_is_used_often_counts_as_often(name: str) -> None:
     value: dict[str, Any] = {"a": 1}
     for _ in range(40):
         value = {"a": value, "b": value}
-    with spending(Bounds(output_bytes=10_000)), pytest.raises(BoundExceeded):
+    with Spending(Bounds(output_bytes=10_000)), pytest.raises(BoundExceeded):
         CALL[name](value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gotemplate.bounds import Bounds, spending
+from osm_gitops.gotemplate.bounds import Bounds, Spending
 from osm_gitops.gotemplate.faults import BoundExceeded, Refused
 from osm_gitops.gotemplate.functions import strings
 from osm_gitops.gotemplate.values import NilStringList, StringList, Unordered, UnorderedStrings
@@ -66,12 +66,12 @@ def test_a_part_beyond_the_text_is_an_error(bounds: tuple[int, int]) -> None:
     ],
 )
 def test_a_text_that_would_grow_too_large_is_refused_before_it_is_made(name: str, args: tuple[object, ...]) -> None:
-    with spending(Bounds(output_bytes=1000)), pytest.raises(BoundExceeded, match="1000 bytes"):
+    with Spending(Bounds(output_bytes=1000)), pytest.raises(BoundExceeded, match="1000 bytes"):
         _TABLE[name].call(*args)
 
 
 def test_a_text_of_many_parts_counts_as_a_loop() -> None:
-    with spending(Bounds(loop_steps=10)), pytest.raises(BoundExceeded, match="loop steps"):
+    with Spending(Bounds(loop_steps=10)), pytest.raises(BoundExceeded, match="loop steps"):
         strings.split_list("", "x" * 11)
 
 
@@ -98,10 +98,10 @@ def test_no_match_is_a_nil_list() -> None:
 
 
 def test_replacing_is_bounded_in_size_and_steps() -> None:
-    with spending(Bounds(output_bytes=1000)), pytest.raises(BoundExceeded, match="bytes"):
+    with Spending(Bounds(output_bytes=1000)), pytest.raises(BoundExceeded, match="bytes"):
         strings.regex_replace_all("", "x" * 100, "y" * 50)
     for call in (strings.regex_find_all, strings.regex_split):
-        with spending(Bounds(loop_steps=50)), pytest.raises(BoundExceeded, match="loop steps"):
+        with Spending(Bounds(loop_steps=50)), pytest.raises(BoundExceeded, match="loop steps"):
             call("x", "x" * 100, -1)
 
 
