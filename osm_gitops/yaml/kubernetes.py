@@ -7,6 +7,7 @@ computed in a second pass, only on demand.
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isinf, isnan
@@ -44,6 +45,8 @@ MOST_DUPLICATES: Final = 20
 """Limit of duplicate keys that are reported; others are counted."""
 
 _SHORT: Final = 48
+_SEPARATOR: Final = "---\n"
+_COMMENTS: Final = re.compile(r"(?:#[ -~]*\n)+")
 _TOO_DEEP: Final = f"lists and mappings are nested more than {MAX_DEPTH} deep"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _BINARY: Final = "tag:yaml.org,2002:binary"
@@ -83,11 +86,9 @@ def load_documents(text: str | bytes, name: str, shared: SharedEntries | None = 
     :data:`MAX_DEPTH`, too many repeated values of aliases.
     """
     plain = decode_text(text, name)
-    canonical = read_canonical(plain, shared)
+    canonical = _canonical_documents(plain, shared)
     if canonical is not None:
-        value, start = canonical
-        before = plain.count("\n", 0, start)
-        return [Document(value, before + 1, Lines(plain[start:], before))]
+        return canonical
     try:
         return _Reader(plain, name).documents()
     except yaml.YAMLError as error:
@@ -95,6 +96,25 @@ def load_documents(text: str | bytes, name: str, shared: SharedEntries | None = 
         if values is not None:
             return [Document(value, line, Lines("", 0)) for value, line in values]
         raise InputError([syntax_problem(error, plain, name)]) from None
+
+
+def _canonical_documents(text: str, shared: SharedEntries | None) -> list[Document] | None:
+    """All documents if each has the canonical form, in which no text can have a line ``---``. Comments may come before
+    the first."""
+    found: list[Document] = []
+    parts = text.removeprefix(_SEPARATOR).split("\n" + _SEPARATOR)
+    line = int(text.startswith(_SEPARATOR))  # lines before the part
+    for number, part in enumerate(parts, start=1):
+        document = part if number == len(parts) else part + "\n"
+        canonical = read_canonical(document, shared)
+        if canonical is not None:
+            value, start = canonical
+            before = line + document.count("\n", 0, start)
+            found.append(Document(value, before + 1, Lines(document[start:], before)))
+        elif number > 1 or len(parts) == 1 or not _COMMENTS.fullmatch(document):
+            return None
+        line += document.count("\n") + 1
+    return found
 
 
 def load_manifest(text: bytes, name: str, shared: SharedEntries | None = None) -> dict[str, Json]:

@@ -90,6 +90,31 @@ def test_what_is_written_is_read_alike(value: dict[str, Any]) -> None:
         assert _general(text, patch) == _read(text)
 
 
+_BETWEEN = st.sampled_from(
+    ["", "# a comment\n", "#\n\n", "\n", "---\n", "--- # comment\n", "...\n", "--- {}\n", " ---\n"]
+)
+
+
+@given(
+    values=st.lists(st.tuples(_BETWEEN, st.dictionaries(_TEXTS, _VALUES, max_size=3)), max_size=4),
+    start=st.sampled_from(["", "---\n"]),
+    end=st.sampled_from(["", "---\n", "\n", "# end\n", "- a\n"]),
+)
+@example(values=[("# a\n", {"a": "x\n\n\n"}), ("", {"b": "\n---\n"}), ("# b\n", {"c": 1})], start="", end="")
+@example(values=[("# a\n---\n", {"a": 1}), ("", {"b": 1})], start="", end="")
+@example(values=[("", {"a": 1}), ("# b\n", {"b": [{"x": 1}]})], start="---\n", end="")
+def test_many_documents_are_read_alike(values: list[tuple[str, dict[str, Any]]], start: str, end: str) -> None:
+    text = start + "---\n".join(between + dump(value) for between, value in values) + end
+    with pytest.MonkeyPatch.context() as patch:
+        assert _general(text, patch) == _read(text)
+
+
+def test_many_documents_are_read_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubernetes, "_Reader", None)
+    for text in ("---\na: 1\n---\n# c\nb: |+\n  x\n\n---\nc: 2\n", "# c\n---\na: 1\n---\nb: 2\n"):
+        assert load_documents(text, "a.yaml")[0].value == {"a": 1}
+
+
 @given(
     first=st.lists(_VALUES, max_size=4),
     second=st.lists(_VALUES, max_size=4),
