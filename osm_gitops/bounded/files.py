@@ -46,9 +46,11 @@ def read_file(path: PurePath | str, most: int, *, follow: bool = True) -> bytes:
         pieces: list[bytes] = []
         left = most + 1
         # The reported size, and one byte more to detect the end.
-        while left and (piece := os.read(descriptor, min(left, max(found.st_size + 1, _PIECE)))):
+        while left and (piece := os.read(descriptor, wanted := min(left, max(found.st_size + 1, _PIECE)))):
             pieces.append(piece)
             left -= len(piece)
+            if len(piece) == found.st_size < wanted:
+                break
     finally:
         os.close(descriptor)
     if pieces and not found.st_size:

@@ -117,7 +117,11 @@ def _ignition_texts(root: Json, half: str) -> Iterator[_NamedText]:
         yield f"{half} list of files", "".join(table)
     if unusual:
         root["storage"]["files"] = unusual
-    yield f"{half} ignition", json.dumps(root, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    yield f"{half} ignition", (json.dumps(root, sort_keys=True), _indented)
+
+
+def _indented(text: str) -> str:
+    return _readable(json.loads(text))
 
 
 def _ignition_unit_texts(unit: dict[str, Json], name: str) -> Iterator[_NamedText]:

@@ -101,20 +101,33 @@ def load_documents(text: str | bytes, name: str, shared: SharedEntries | None = 
 def _canonical_documents(text: str, shared: SharedEntries | None) -> list[Document] | None:
     """All documents if each has the canonical form, in which no text can have a line ``---``. Comments may come before
     the first."""
-    found: list[Document] = []
+    alone = _canonical_document(text, 0, shared)
+    if alone is not None:
+        return [alone]
     parts = text.removeprefix(_SEPARATOR).split("\n" + _SEPARATOR)
+    if len(parts) == 1:
+        return None
+    found: list[Document] = []
     line = int(text.startswith(_SEPARATOR))  # lines before the part
     for number, part in enumerate(parts, start=1):
-        document = part if number == len(parts) else part + "\n"
-        canonical = read_canonical(document, shared)
-        if canonical is not None:
-            value, start = canonical
-            before = line + document.count("\n", 0, start)
-            found.append(Document(value, before + 1, Lines(document[start:], before)))
-        elif number > 1 or len(parts) == 1 or not _COMMENTS.fullmatch(document):
+        whole_part = part if number == len(parts) else part + "\n"
+        document = _canonical_document(whole_part, line, shared)
+        if document is not None:
+            found.append(document)
+        elif number > 1 or not _COMMENTS.fullmatch(whole_part):
             return None
-        line += document.count("\n") + 1
+        line += whole_part.count("\n") + 1
     return found
+
+
+def _canonical_document(text: str, line: int, shared: SharedEntries | None) -> Document | None:
+    """The only document of a text, which begins after so many lines of its file."""
+    canonical = read_canonical(text, shared)
+    if canonical is None:
+        return None
+    value, start = canonical
+    before = line + text.count("\n", 0, start)
+    return Document(value, before + 1, Lines(text[start:], before))
 
 
 def load_manifest(text: bytes, name: str, shared: SharedEntries | None = None) -> dict[str, Json]:
