@@ -374,14 +374,22 @@ def comparable(
 
 def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
     plain: dict[str, Json] = dict(without_nulls(body))
-    metadata = {key: value for key, value in plain.get("metadata", {}).items() if key not in SERVER_METADATA}
-    annotations = {key: value for key, value in metadata.pop("annotations", {}).items() if key != LAST_APPLIED}
-    if annotations:
-        metadata["annotations"] = annotations
-    plain["metadata"] = metadata
+    metadata = plain.get("metadata", {})
+    if isinstance(metadata, Mapping):  # a file may hold anything
+        plain["metadata"] = _own_metadata(metadata)
     if plain.get("kind") == "Secret":
         plain.setdefault("type", "Opaque")
     return plain
+
+
+def _own_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    own = {key: value for key, value in metadata.items() if key not in SERVER_METADATA}
+    annotations = own.pop("annotations", {})
+    if isinstance(annotations, Mapping):
+        annotations = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
+    if annotations:
+        own["annotations"] = annotations
+    return own
 
 
 def without_nulls(value: Json) -> Json:

@@ -173,8 +173,9 @@ def changed_texts(before: Mapping[str, Json] | None, after: Mapping[str, Json] |
     """The texts that differ between two bodies of one object, in reading order."""
     changes: list[TextChange] = []
     for part in _parts(before, after):
-        if part == _METADATA and before and after and part[0] in before and part[0] in after:
-            changes.append(_metadata_change(before[part[0]], after[part[0]]))
+        sides = _value(before, part), _value(after, part)
+        if part == _METADATA and all(isinstance(side, Mapping) for side in sides):
+            changes.append(_metadata_change(*sides))
             continue
         old, new = _take_apart(before, part), _take_apart(after, part)
         names = dict.fromkeys([*new, *old])

@@ -222,9 +222,12 @@ class _Strays:
             self.unreadable.append(problem)
             self.objects[place] = _current(place, self._side(path), found, path)
             return
-        metadata = found.body.get("metadata") or {}
+        if not is_ours(found.body):
+            self._leave(path, text)
+            return
+        metadata = found.body["metadata"]
         ref = ObjectRef(str(found.body.get("kind")), str(metadata.get("namespace", "")), str(metadata.get("name")))
-        if not is_ours(found.body) or (ref.kind, ref.name) != (place.kind, place.name):
+        if (ref.kind, ref.name) != (place.kind, place.name):
             self._leave(path, text)
             return
         self.objects[ref] = _current(ref, self._side(path), found, path)

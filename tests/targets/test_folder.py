@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
 from osm_gitops.errors import Code, Problem, TargetError
-from osm_gitops.model.desired import Desired, DesiredObject, Side
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Action
+from osm_gitops.model.plan import Action, View
 from osm_gitops.plan.guards import PlanOptions
+from osm_gitops.report.excerpts import draft
+from osm_gitops.sops.keys import new_identity
 from osm_gitops.targets.current import read_folder
-from osm_gitops.targets.file_encryption import NO_ENCRYPTION
+from osm_gitops.targets.file_encryption import NO_ENCRYPTION, FileEncryption
 from osm_gitops.targets.files import FileChanges, path_of, place_files, stage_files
 from osm_gitops.targets.folder import FolderTarget, render_to, stream
 from osm_gitops.targets.target import plan_for
+from osm_gitops.yaml.emit import dump
+from osm_gitops.yaml.kubernetes import load_manifest
 from tests.faults import Expected, refused
 from tests.plan.objects import LABELS, desired, pool
 
@@ -98,6 +105,51 @@ def test_an_edited_file_is_healed(tmp_path: Path) -> None:
         assert change.reason.startswith("the existing object could not be read: ") == (broken in unreadable), broken
         _apply(tmp_path, wanted)
         assert (tmp_path / _SECRET).read_text() == good
+
+
+_ODD: tuple[Any, ...] = ("x", 3, None, True, [], ["a"], [[]], [{"b": None}], {}, {"a": "b"})
+_MARK = f"# {MANAGED_BY_LABEL}: {MANAGED_BY}\n"
+
+
+@pytest.mark.parametrize("kind", ["OperatingSystemConfig", "Secret"])
+@pytest.mark.parametrize("sealed", [False, True], ids=["plain", "sealed"])
+def test_a_file_of_any_shape_is_compared_and_healed(tmp_path: Path, kind: str, sealed: bool) -> None:
+    key, recipient = new_identity()
+    encryption = FileEncryption({"SOPS_AGE_KEY": key}, (recipient,)) if sealed else NO_ENCRYPTION
+    wanted, other = desired({"a": "x\n"}), desired({"b": "x\n"})
+    render_to(tmp_path, wanted, encryption)
+    target = FolderTarget(tmp_path, encryption)
+    ours, stray = (
+        tmp_path / path_of("prod", next(each.ref for each in state.objects if each.ref.kind == kind))
+        for state in (wanted, other)
+    )
+    for text in map(_MARK.__add__, _odd_texts(load_manifest(ours.read_bytes(), "ours"))):
+        ours.write_text(text)
+        stray.write_text(text)
+        plan = plan_for(target, wanted, PlanOptions())
+        assert draft(plan, View(together=True)).groups or not plan.effective
+        target.deliver(plan)
+        assert not [change for change in plan_for(target, wanted, PlanOptions()).effective if change.ref.kind == kind]
+
+
+def _odd_texts(body: Any) -> Iterator[str]:
+    """The body with each of its values replaced."""
+    yield from map(dump, (*_ODD, {"metadata": "x"}, {"metadata": {"annotations": "x"}}))
+    for path in _paths(body):
+        for odd in _ODD:
+            changed = copy.deepcopy(body)
+            inner = changed
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = odd
+            yield dump(changed)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in members:
+        yield (*path, key)
+        yield from _paths(inner, (*path, key))
 
 
 def test_a_lost_kustomization_is_written_again(tmp_path: Path) -> None:
