@@ -127,7 +127,7 @@ class Reports:
             case Format.JSON:
                 from osm_gitops.report.json_report import plan_json  # noqa: PLC0415 - slow
 
-                return [plan_json(outcome.plan, whole=self.verbose, hide_secret_files=self.untrusted)]
+                return plan_json(outcome.plan, whole=self.verbose, hide_secret_files=self.untrusted)
             case Format.MARKDOWN:
                 from osm_gitops.report.markdown import Markdown, format_markdown  # noqa: PLC0415 - slow
 

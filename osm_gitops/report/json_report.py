@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 
 from osm_gitops.model.desired import Left
 from osm_gitops.model.objects import Json, ObjectRef
@@ -13,25 +14,27 @@ from osm_gitops.report.json_words import FORMAT_VERSION, object_json, problem_js
 from osm_gitops.report.masked import ShownChange, ShownCluster, shown
 
 
-def plan_json(plan: Plan, *, context: int = 3, whole: bool = False, hide_secret_files: bool = False) -> str:
-    """The plan as a JSON text without secrets, with a newline at the end.
+def plan_json(plan: Plan, *, context: int = 3, whole: bool = False, hide_secret_files: bool = False) -> Iterator[str]:
+    """The pieces of the plan as a JSON text without secrets, with a newline at the end: ten thousand pools have tens of
+    megabytes.
 
     Unchanged objects are only counted; new and deleted ones have diffs only if ``whole``. ``hide_secret_files``: show
     no content of files that are made from secrets.
     """
     clusters = shown(plan, context=context, whole=whole, hide_secret_files=hide_secret_files)
-    document = {
+    head = {
         "formatVersion": FORMAT_VERSION,
         "hasChanges": plan.has_changes,
         "summary": _summary(plan.clusters),
-        "clusters": [_cluster(cluster) for cluster in clusters],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    yield _indented(head, "").removesuffix("\n}") + ',\n  "clusters": '
+    yield from _list((_cluster(cluster) for cluster in clusters), "  ")
+    yield "\n}\n"
 
 
-def _cluster(cluster: ShownCluster) -> dict[str, Json]:
-    plan = cluster.plan
-    return {
+def _cluster(cluster: ShownCluster) -> Iterator[str]:
+    plan, margin = cluster.plan, " " * 4
+    before = {
         "name": plan.cluster,
         "sources": list(plan.sources),
         "hosts": list(plan.hosts),
@@ -42,7 +45,9 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
             "deleted": plan.pools.deleted,
             "failed": plan.pools.failed,
         },
-        "changes": [_change(change) for pools in cluster.pools for change in pools.changes],
+    }
+    changes = (change for pools in cluster.pools for change in pools.changes)
+    after = {
         "promotion": promotion_json(plan.promotion) if plan.promotion else None,
         "layout": list(plan.layout),
         "left": [_left(pool, plan.left[pool]) for pool in sorted(plan.left)],
@@ -56,6 +61,38 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
         "warnings": [problem_json(problem) for problem in plan.warnings],
         "refusals": [problem_json(problem) for problem in plan.refusals],
     }
+    yield _indented(before, margin).removesuffix(f"\n{margin}}}") + f',\n{margin}  "changes": '
+    yield from _list(((_indented(_change(change), margin + " " * 4),) for change in changes), margin + "  ")
+    yield "," + _indented(after, margin).removeprefix("{")
+
+
+def _list(entries: Iterable[Iterable[str]], margin: str) -> Iterator[str]:
+    """A list in a line that begins at ``margin``, of entries in pieces."""
+    between = f"[\n{margin}  "
+    for entry in entries:
+        for piece in entry:
+            yield between + piece
+            between = ""
+        between = f",\n{margin}  "
+    yield "[]" if between[0] == "[" else f"\n{margin}]"
+
+
+def _indented(value: Json, margin: str) -> str:
+    """The text of ``json.dumps`` with an indentation of two, in a line that begins at ``margin``. That takes ten times
+    as long, as it leaves C for each value."""
+    if not value or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    between = f",\n{margin}  "
+    if not any(isinstance(each, dict | list) for each in (value.values() if isinstance(value, dict) else value)):
+        inside = json.dumps(value, ensure_ascii=False, separators=(between, ": "))[1:-1]
+    elif isinstance(value, dict):
+        inside = between.join(
+            f"{json.dumps(key, ensure_ascii=False)}: {_indented(each, margin + '  ')}" for key, each in value.items()
+        )
+    else:
+        inside = between.join(_indented(each, margin + "  ") for each in value)
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n{margin}  {inside}\n{margin}{last}"
 
 
 def promotion_json(promotion: Promotion) -> dict[str, Json]:

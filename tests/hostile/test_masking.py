@@ -372,7 +372,7 @@ def test_of_files_that_touch_secrets_nothing_is_shown_to_the_untrusted(script: s
     pools_only = _pools_of_tree(script, jinja=jinja)
     told = [
         format_plan(pools_only, Style(verbose=True, hide_secret_files=True)),
-        plan_json(pools_only, whole=True, hide_secret_files=True),
+        "".join(plan_json(pools_only, whole=True, hide_secret_files=True)),
         "".join(format_markdown(pools_only, Markdown(verbose=True, hide_secret_files=True))),
         "".join(format_html(pools_only, Page(verbose=True, hide_secret_files=True))),
     ]

@@ -37,6 +37,10 @@ def _plan(new: Mapping[str, str], old: Mapping[str, str], **more: Any) -> Plan:
     return Plan((make_cluster_plan(desired(new, **more), current(desired(old)), PlanOptions()),))
 
 
+def _json(plan: Plan, **more: Any) -> str:
+    return "".join(plan_json(plan, **more))
+
+
 def _script(token: str, server: str = "https://foo.bar:6443") -> str:
     return f"#!/bin/sh\nset -e\ncurl --header 'Authorization: Bearer {token}' {server}\necho done\n"
 
@@ -57,7 +61,7 @@ def test_the_api_servers_of_a_cluster_are_named_whatever_happens_there() -> None
     )
     assert "\nServers: `management cluster https://a:6443" in "".join(format_markdown(plan, Markdown()))
     assert "<p>Servers: <code>management cluster https://a:6443" in "".join(format_html(plan, Page()))
-    assert json.loads(plan_json(plan))["clusters"][0]["hosts"] == list(hosts)
+    assert json.loads(_json(plan))["clusters"][0]["hosts"] == list(hosts)
 
 
 def test_an_update_shows_the_change_inside_the_file_once() -> None:
@@ -242,7 +246,7 @@ def _rotation(**more: Any) -> Plan:
     return _plan({"a": _script(_TOKEN)}, {"a": _script(_OLD_TOKEN)}, sensitive=frozenset({_TOKEN}), **more)
 
 
-@pytest.mark.parametrize("report", [lambda plan: format_plan(plan, Style(verbose=True)), plan_json])
+@pytest.mark.parametrize("report", [lambda plan: format_plan(plan, Style(verbose=True)), _json])
 def test_a_rotated_token_is_masked_on_both_sides(report: Any) -> None:
     text = report(_rotation())
     assert _TOKEN not in text
@@ -259,7 +263,7 @@ def test_an_unchanged_token_in_the_context_is_plainly_masked() -> None:
 
 
 def test_secrets_in_problems_are_masked() -> None:
-    text = plan_json(_rotation(warnings=(Problem(Code.INVALID_VALUE, f"odd value {_TOKEN}"),)))
+    text = _json(_rotation(warnings=(Problem(Code.INVALID_VALUE, f"odd value {_TOKEN}"),)))
     assert "odd value ***" in text
 
 
@@ -280,8 +284,23 @@ def test_what_a_deleted_foreign_key_of_ours_held_is_masked() -> None:
 # -- JSON --
 
 
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(()),
+        _plan({}, {}),
+        _plan({"a": "x\n"}, {"a": "x\n"}),
+        _plan({"a": 'née → \x01 \\ "\n', "b": "x\n"}, {"a": "old\n", "c": "gone\n"}, hosts=("h",)),
+        Plan((*_plan({"a": "x\n"}, {}).clusters, *_plan({"a": "x\n"}, {"a": "y\n"}).clusters)),
+    ],
+)
+def test_json_is_laid_out_as_python_does_it(plan: Plan) -> None:
+    text = _json(plan, whole=True)
+    assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
+
+
 def test_json_carries_version_actions_reasons_and_a_summary() -> None:
-    document = json.loads(plan_json(_plan({"a": "new\n"}, {"a": "old\n"})))
+    document = json.loads(_json(_plan({"a": "new\n"}, {"a": "old\n"})))
     assert document["formatVersion"] == "2.1"
     assert document["hasChanges"] is True
     assert document["summary"] == {"create": 0, "update": 2, "replace": 0, "delete": 0, "unchanged": 1}
@@ -304,7 +323,7 @@ def test_json_carries_version_actions_reasons_and_a_summary() -> None:
 
 def test_json_tells_refusals() -> None:
     plan = Plan((make_cluster_plan(Desired("prod", ()), current(desired({"a": "x\n"})), PlanOptions()),))
-    refusal, _too_many = json.loads(plan_json(plan))["clusters"][0]["refusals"]
+    refusal, _too_many = json.loads(_json(plan))["clusters"][0]["refusals"]
     assert "--allow-empty" in refusal["fix"]
 
 
@@ -321,7 +340,7 @@ def test_of_pools_that_change_alike_one_is_asked_for_its_secrets_and_all_are_mas
         if each is not None
     }
     found = without_bodies(with_excerpts(cluster, [drafted], secrets))
-    report = json.loads(plan_json(Plan((found,))))
+    report = json.loads(_json(Plan((found,))))
     changes = report["clusters"][0]["changes"]
     assert {change["pool"]["name"] for change in changes} == {*numbers}
     for change in changes:

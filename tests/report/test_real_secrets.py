@@ -60,7 +60,7 @@ def test_no_secret_of_a_cluster_shows(name: str) -> None:
     objects = tuple(_object(each) for each in case["expected"]["objects"])
     desired = Desired("prod", objects, (_POOL,), sensitive=sensitive)
     plan = Plan((make_cluster_plan(desired, CurrentState(), PlanOptions()),))
-    for report in (format_plan(plan, Style(verbose=True)), plan_json(plan, whole=True)):
+    for report in (format_plan(plan, Style(verbose=True)), "".join(plan_json(plan, whole=True))):
         for value in sensitive:
             if len(value) >= 6 and "\n" not in value:
                 assert value not in report
