@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from osm_gitops.config.overlay_stack import Stack
 from osm_gitops.config.patches import PatchedProfile, patch_profile
 from osm_gitops.config.stacking import stack_overlays
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.assembly import forget_results
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.inspection import ValuePath, value_uses
+from osm_gitops.lint.rules.kubelet import minor_of, unknown_fields
 from osm_gitops.model.desired import DesiredObject, SecretTexts
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
@@ -57,9 +58,27 @@ class ClusterRenderer:
         return RenderedPool(
             (pool.profile.namespace, pool.profile.name),
             tuple(RenderedText(each.ref, each.side, dump(each.body).encode()) for each in objects),
-            (*pool.warnings, *self.counterfactuals.warnings(machine, warnings)),
+            (*pool.warnings, *self.counterfactuals.warnings(machine, warnings), *_unknown_fields(pool, objects)),
             _sizes(pool, objects) if self.measured else (),
         )
+
+
+def _unknown_fields(pool: ResolvedPool, objects: Iterable[DesiredObject]) -> Iterator[Problem]:
+    """In a worker: warnings for fields that the pool's kubelet does not know. A name that the profile does not have is
+    not shown: it may come from a secret."""
+    minor, profile = minor_of(pool.kube_version), pool.profile
+    config = next(each for each in objects if each.ref.kind == "OperatingSystemConfig")
+    for half in ("bootstrapConfig", "provisioningConfig"):
+        for file in config.body["spec"][half].get("files", ()):
+            for remark in unknown_fields(file["path"], file["content"]["inline"]["data"], minor):
+                shown = any(remark.quoted in text for text in template_texts(profile))
+                yield Problem(
+                    Code.KUBELET_FIELD_UNKNOWN,
+                    remark.message if shown else f"the kubelet does not know a field of line {remark.line}",
+                    where=profile.manifest.line_of(f"spec.{half}"),
+                    about=f"OperatingSystemProfile {profile.namespace}/{profile.name}, {file['path']}",
+                    fix=remark.fix if shown else "Run `osm-gitops validate`",
+                )
 
 
 def _sizes(pool: ResolvedPool, objects: Iterable[DesiredObject]) -> tuple[HalfSize, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code, Problem
 from osm_gitops.gotemplate.assembly import _GoText
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.plan import Plan, View
@@ -28,7 +29,8 @@ from osm_gitops.targets.folder import FolderTarget, render_to
 from osm_gitops.targets.target import plan_for
 from osm_gitops.workers import messages
 from osm_gitops.workers.messages import Encoded, Request
-from tests.cli.scenes import pool, profile
+from tests.cli.scenes import file, pool, profile
+from tests.faults import Expected
 from tests.render.middle import inputs_of
 
 
@@ -125,3 +127,51 @@ def test_clusters_with_the_same_profiles_compile_them_once_and_share_no_results(
     assert 0 < once == compiled
     assert [each.ref for each in again.objects] == [each.ref for each in rendered.objects]
     assert first.render(machine) == rendered
+
+
+_KUBELET = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+maxPods: {{ .MaxPods }}
+evictionHard: {memory.available: 200Mi}
+"""
+
+
+def _warned(tmp_path: Path, configuration: str, *pools: dict[str, Any]) -> list[Problem]:
+    files = [file("/etc/kubernetes/kubelet.yaml", configuration, 600)]
+    inputs = inputs_of(tmp_path, profile("a", provisioningConfig={"files": files}), *pools)
+    return list(render_cluster("c", inputs, Settings()).desired.warnings)
+
+
+def test_a_field_that_the_kubelet_does_not_know_is_a_warning_once_for_all_pools(tmp_path: Path) -> None:
+    pools = [
+        pool(name, "a", annotations={"v1.kubelet-config.machine-controller.kubermatic.io/MaxPods": amount})
+        for name, amount in (("p", "40"), ("q", "50"))
+    ]
+    told = _warned(tmp_path, f"{_KUBELET}memorySwap:\n  swapBehaviuor: NoSwap\n", *pools)
+    assert told == [
+        Expected(
+            *(Code.KUBELET_FIELD_UNKNOWN, "OperatingSystemProfile-a.yaml:", "OperatingSystemProfile kube-system/a"),
+            *("/etc/kubernetes/kubelet.yaml", "memorySwap.swapBehaviuor", "swapBehavior"),
+        )
+    ]
+
+
+def test_a_field_is_known_from_a_version_of_the_kubelet_on(tmp_path: Path) -> None:
+    newer = f"{_KUBELET}imagePullCredentialsVerificationPolicy: AlwaysVerify\n"
+    told = _warned(tmp_path, newer, pool("old", "a", kubelet="1.31.2"), pool("new", "a", kubelet="1.34.2"))
+    assert told == [Expected(Code.KUBELET_FIELD_UNKNOWN, "imagePullCredentialsVerificationPolicy", "1.31")]
+
+
+def test_a_field_whose_name_the_profile_does_not_have_may_be_secret_and_is_not_named(tmp_path: Path) -> None:
+    written = _KUBELET + '{{ printf "%s%s" "max" "Podz" }}: 1\n'
+    (told,) = _warned(tmp_path, written, pool("p", "a"))
+    assert told == Expected(Code.KUBELET_FIELD_UNKNOWN, "line 5", "osm-gitops validate")
+    assert "maxPodz" not in told.sentence
+
+
+def test_what_only_looks_like_a_kubelet_configuration_is_left_alone(tmp_path: Path) -> None:
+    assert _warned(tmp_path, "kind: KubeProxyConfiguration\nnobodyKnows: 1\n", pool("p", "a")) == []
+    script = f"#!/bin/sh\ncat >/etc/kubelet <<END\n{_KUBELET}nobodyKnows: 1\nEND\n"
+    assert _warned(tmp_path, script, pool("p", "a")) == []
+    assert _warned(tmp_path, _KUBELET.replace("evictionHard", "featureGates"), pool("p", "a")) == []

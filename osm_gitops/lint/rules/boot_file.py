@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -42,6 +43,8 @@ def line_with(text: str, *names: str) -> int:
         position = found if found >= 0 else position
     return line_of(text, position)
 
+
+_BEGINS_AS_SCRIPT: Final = re.compile(r"\s*#!")
 
 Half = Literal["bootstrap", "provisioning"]
 HALVES: tuple[Half, Half] = ("bootstrap", "provisioning")
@@ -121,13 +124,15 @@ class BootDocument:
 class Remark:
     """A finding in a file without its place. ``line`` starts at 1; 0 is the entry with path and permissions.
 
-    Equal files of several profiles and pools are checked once; a remark becomes a finding in each of them.
+    Equal files of several profiles and pools are checked once; a remark becomes a finding in each of them. ``quoted``
+    is the part of the message that only the file has, where a plan shows it too.
     """
 
     rule: Rule
     message: str
     line: int = 1
     fix: str = ""
+    quoted: str = ""
 
 
 @lru_cache(maxsize=4_096)
@@ -162,6 +167,11 @@ class Checker(Protocol):
 
 MOST_REMARKS: Final = 100
 """Maximum number of remarks of one check on one file."""
+
+
+def is_script(path: str, text: str) -> bool:
+    """Whether a shell runs a file."""
+    return _BEGINS_AS_SCRIPT.match(text) is not None or path.endswith((".sh", ".bash"))
 
 
 def first_remarks(remarks: Iterable[Remark]) -> Iterator[Remark]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from osm_gitops.bounded.json_values import line_of_fault
 from osm_gitops.errors import InputError
-from osm_gitops.lint.rules.boot_file import BootFile, Remark, line_of, suggested_fix, words
+from osm_gitops.lint.rules.boot_file import BootFile, Remark, is_script, line_of, suggested_fix, words
 from osm_gitops.lint.rules.slips import misspelled
 from osm_gitops.lint.rules.systemd import is_unit_file
 from osm_gitops.model.finding import Rule, Severity
@@ -122,14 +122,16 @@ def check_left_overs(file: BootFile) -> Iterator[Remark]:
 def _is_of_another_program(file: BootFile, match: re.Match[str]) -> bool:
     action = match["action"]
     before = file.text[max(file.text.rfind("\n", 0, match.start()) + 1, match.start() - 200) : match.start()]
-    if _FORMAT_OPTION.search(before) and (is_script(file) or is_unit_file(file.path)):
+    if _FORMAT_OPTION.search(before) and (is_script(file.path, file.text) or is_unit_file(file.path)):
         return True
     return action is not None and not is_unit_file(file.path) and not _OURS.search(action)
 
 
 def check_line_ends(file: BootFile) -> Iterator[Remark]:
     """CR LF breaks shell scripts, and values in units and settings."""
-    if "\r\n" in file.text and (is_script(file) or is_unit_file(file.path) or file.path.startswith("/etc/")):
+    if "\r\n" in file.text and (
+        is_script(file.path, file.text) or is_unit_file(file.path) or file.path.startswith("/etc/")
+    ):
         line = line_of(file.text, file.text.index("\r\n"))
         yield Remark(CARRIAGE_RETURNS, "the file has lines that end in CR LF", line, "Save the profile with LF alone")
 
@@ -144,14 +146,6 @@ def check_shebang(file: BootFile) -> Iterator[Remark]:
             yield Remark(SHEBANG, "the script's interpreter is not an absolute path", 1, "Write #!/usr/bin/env bash")
     elif file.path.startswith(_FOLDERS_OF_PROGRAMS) and file.text.strip() and str(file.permissions)[-3:-2] in "1357":
         yield Remark(SHEBANG, "the program is text without a #! line", 1, "Start it with #!/usr/bin/env bash")
-
-
-_BEGINS_AS_SCRIPT: Final = re.compile(r"\s*#!")
-
-
-def is_script(file: BootFile) -> bool:
-    """Whether a shell runs the file."""
-    return _BEGINS_AS_SCRIPT.match(file.text) is not None or file.path.endswith((".sh", ".bash"))
 
 
 FILE_CHECKS: Final = (check_path, check_permissions, check_secrets, check_left_overs, check_line_ends, check_shebang)

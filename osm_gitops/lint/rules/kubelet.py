@@ -14,8 +14,7 @@ from typing import Any, Final
 from osm_gitops.errors import InputError
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.net import ip_bytes
-from osm_gitops.lint.rules.boot_file import BootDocument, Remark, first_remarks, suggested_fix, to_finding
-from osm_gitops.lint.rules.files import is_script
+from osm_gitops.lint.rules.boot_file import BootDocument, Remark, first_remarks, is_script, suggested_fix, to_finding
 from osm_gitops.lint.rules.kubelet_tables import (
     CIPHERS,
     EVICTION_SIGNALS,
@@ -255,6 +254,8 @@ RULES: Final = (SYNTAX, UNKNOWN_FIELD, FIELD_TYPE, VALUE, AMOUNT, FEATURE_GATE, 
 
 _API: Final = "kubelet.config.k8s.io/v1beta1"
 _KIND: Final = re.compile(r"^[\"']?kind[\"']?:[ \t]*[\"']?KubeletConfiguration\b", re.MULTILINE)
+_SCALAR: Final = re.compile(r"""(?<=:)[ \t]+(?:"[^"\\\n]*"|'[^'\n]*'|[\w.%/+-]+)[ \t]*$""", re.MULTILINE)
+"""A value on the line of its key, unless it is the kind, or begins something larger."""
 _MINOR: Final = re.compile(r"v?1\.([0-9]+)")
 # Operating systems that boot with cgroup v1.
 _CGROUP_V1_SYSTEMS: Final = ("amzn2",)
@@ -264,14 +265,33 @@ _INTEGERS: Final = {"int32": 31, "int64": 63}
 
 def check_kubelet(document: BootDocument) -> Iterator[Finding]:
     """Check every file that is a KubeletConfiguration."""
-    match = _MINOR.match(document.kube_version)
-    minor = int(match[1]) if match else 0
+    minor = minor_of(document.kube_version)
     for file in document.files:
         # A script may contain one, but it is not known what the script does with it.
-        if not _is_kubelet_configuration(file.text) or is_script(file):
+        if not _is_kubelet_configuration(file.text) or is_script(file.path, file.text):
             continue
         remarks = kubelet_remarks(file.text, minor, cgroup_v1=document.os in _CGROUP_V1_SYSTEMS)
         yield from (to_finding(document, file, remark) for remark in remarks)
+
+
+def minor_of(version: str) -> int:
+    """``v1.34.2`` → 34; 0 if it is no version of Kubernetes 1."""
+    match = _MINOR.match(version)
+    return int(match[1]) if match else 0
+
+
+@lru_cache(maxsize=1_024)
+def unknown_fields(path: str, text: str, minor: int) -> tuple[Remark, ...]:
+    """Fields that kubelet 1.``minor`` does not know, if a file is a KubeletConfiguration. Fast where texts differ in
+    values only."""
+    if _KIND.search(text) is None or is_script(path, text):
+        return ()
+    return _unknown_fields(_SCALAR.sub("", text), minor)
+
+
+@lru_cache(maxsize=256)
+def _unknown_fields(text: str, minor: int) -> tuple[Remark, ...]:
+    return tuple(each for each in kubelet_remarks(text, minor) if each.rule is UNKNOWN_FIELD)
 
 
 # The same files are in many documents.
@@ -357,7 +377,7 @@ class _FieldChecks:
                 continue
             if known != {"*"} and name not in known:
                 fix = suggested_fix(name, known, "Remove it")
-                yield Remark(UNKNOWN_FIELD, f"the kubelet does not know the field {at}", self.line(at), fix)
+                yield Remark(UNKNOWN_FIELD, f"the kubelet does not know the field {at}", self.line(at), fix, name)
                 continue
             below = "*" if known == {"*"} else name
             if 0 < self.minor < SINCE.get(at, 0):

@@ -17,7 +17,7 @@ from typing import Any, Final
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import parse_bool, parse_int
 from osm_gitops.lint.rules.boot_file import BootDocument, Remark, line_of, suggested_fix, to_finding, words
-from osm_gitops.lint.rules.kubelet import kubelet_remarks
+from osm_gitops.lint.rules.kubelet import kubelet_remarks, minor_of
 from osm_gitops.lint.rules.kubelet_tables import GATES, duration, gate_fault, is_quantity
 from osm_gitops.lint.rules.systemd import EXEC_PREFIXES, Entry, is_unit_file, parse, unit_of
 from osm_gitops.lint.rules.values import host_fault, is_address, key_fault, label_value_fault, taint_faults
@@ -44,7 +44,6 @@ _REMOVED: Final = {
     flag: minor.replace("_", ".") for minor, flags in _TABLE["removed"].items() for flag in flags.split()
 }
 
-_MINOR: Final = re.compile(r"v?1\.([0-9]+)")
 VARIABLE: Final = re.compile(r"\$\{?\w")
 _ARGUMENTS_VARIABLE: Final = re.compile(r"KUBELET_\w*(?:ARGS|OPTS|FLAGS|OPTIONS)")
 _ASSIGNMENT: Final = re.compile(r"^[ \t]*(?:export[ \t]+)?(KUBELET_\w*)=(.*)$", re.MULTILINE)
@@ -62,8 +61,7 @@ UNIT: Final = "kubelet.service"
 
 def check_kubelet_flags(document: BootDocument) -> Iterator[Finding]:
     """Check every command line of the kubelet."""
-    match = _MINOR.match(document.kube_version)
-    minor = int(match[1]) if match else 0
+    minor = minor_of(document.kube_version)
     if not OLDEST <= minor <= NEWEST:
         return
     for file in document.texts:

@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from osm_gitops.errors import InputError
-from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, Remark, line_of, to_finding
-from osm_gitops.lint.rules.files import is_script
+from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, Remark, is_script, line_of, to_finding
 from osm_gitops.lint.rules.kubelet_flags import UNIT, VARIABLE, CommandLine, command_lines
 from osm_gitops.lint.rules.systemd import is_unit_file, unit_of
 from osm_gitops.model.finding import Finding, Rule, Severity
@@ -97,7 +96,7 @@ _CLIENT_CA: Final = re.compile(r"^[ \t]*clientCAFile:[ \t]*[\"']?(/[^\s\"'#]+)",
 
 
 def _is_configuration(file: BootFile) -> bool:
-    return "kind: KubeletConfiguration" in file.text and not is_script(file)
+    return "kind: KubeletConfiguration" in file.text and not is_script(file.path, file.text)
 
 
 def _is_mentioned(document: BootDocument, path: str, besides: BootFile) -> bool:
