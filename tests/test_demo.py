@@ -126,14 +126,14 @@ def test_a_patched_profile_gets_a_version_of_its_own_from_what_is_in_it(demo: tu
 
 def test_the_validator_tells_a_mistake_at_its_line_before_it_is_planned(demo: tuple[Path, str]) -> None:
     told, _, _ = chapter(demo[1], "3. ").partition("$ osm-gitops plan")
-    assert "\nosps/demo-flatcar.yaml:60: error unknown-field: where this is reached, rendering fails: " in told
+    assert "\nosps/demo-flatcar.yaml:81: error unknown-field: where this is reached, rendering fails: " in told
     assert told.endswith("\n(exit code 1)\n")
 
 
 def test_a_mistake_stops_its_pool_and_no_other(demo: tuple[Path, str]) -> None:
     folder, log = demo
     told = chapter(log, "3. ").partition("$ osm-gitops plan")[2]
-    assert "Error: osps/demo-flatcar.yaml:60: OperatingSystemProfile kube-system/demo-flatcar" in told
+    assert "Error: osps/demo-flatcar.yaml:81: OperatingSystemProfile kube-system/demo-flatcar" in told
     assert "did you mean KubeVersion?" in told
     assert "+kubernetes='https://dl.k8s.io'/v1.36.1/bin/linux/$arch\n" in told
     assert "(exit code 1)" in told
