@@ -80,7 +80,7 @@ test-all: setup oracle $(REAL_TOOLS) $(JUDGES) $(KUBELET_FLAGS) ## What `make te
 	$(RUN) pytest -n 2 --dist worksteal -m "(oracle or exhaustive) and not conformance and not boot"
 
 test-conformance: setup oracle ## Comparisons with data outside of the repository, then all tests of a cluster on which OSM has run with OSM's own. Fails where the data are missing.
-	$(RUN) pytest -n 2 --dist worksteal -m conformance
+	$(RUN) pytest -n 2 --dist worksteal -m "conformance and not boot"
 	OSM_RECORDING=$(CONFORMANCE)/cluster $(RUN) pytest -n 2 --dist worksteal \
 	  -m "not oracle and not exhaustive and not conformance and not boot" $(RECORDED)
 
@@ -145,7 +145,7 @@ profile: setup ## Where the time of runs goes, room by room, for docs/explanatio
 	$(RUN) python -m tests.bench.profile
 
 boot: setup ## Boot machines from what `apply` writes to an API server. Needs root on Linux; the first run builds for a quarter of an hour.
-	$(RUN) pytest -m boot tests/machines
+	$(RUN) pytest -m "boot$(if $(wildcard $(CONFORMANCE)),, and not conformance)" tests/machines
 
 image: ## The container image, with docker, podman or buildah. BASE=… builds on another base.
 	@BUILDER="$(BUILDER)" BUILD_OPTIONS="$(BUILD_OPTIONS)" IMAGE="$(IMAGE)" BASE="$(BASE)" .ci/image

@@ -9,7 +9,7 @@ import pytest
 from tests.apiserver.binaries import Binaries
 from tests.machines.images import images
 from tests.machines.needs import CACHE, check
-from tests.machines.programs import programs
+from tests.machines.programs import containerd_1, ignition, pod, programs
 from tests.machines.site import Site, site
 
 
@@ -17,7 +17,7 @@ from tests.machines.site import Site, site
 def _site(binaries: Binaries, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     check()
     with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        made, built = images(), programs()
+        made, built, *_ = images(), programs(), containerd_1(), ignition(), pod()
         (CACHE / "complete").touch()
     with site(tmp_path_factory.mktemp("site"), binaries, built, made) as found:
         yield found

@@ -21,6 +21,8 @@ from filelock import FileLock
 from tests.machines.needs import CACHE, output
 from tests.machines.systems import RED_HAT
 
+VIRTUAL: Final = "virtual ubuntu"
+"""Ubuntu with a kernel, for virtual machines."""
 _RELEASE: Final = "bookworm"
 _IMAGE: Final = (
     *("systemd", "systemd-sysv", "systemd-resolved", "libpam-systemd", "udev", "dbus", "cloud-init", "netplan.io"),
@@ -29,11 +31,20 @@ _IMAGE: Final = (
 """What clouds' images have."""
 _OF_RED_HAT: Final = ("dnf", "rpm")
 """What Red Hat's have besides; Debian has packages of these."""
+_KERNEL: Final = ("linux-image-cloud-amd64", "initramfs-tools", "zstd")
+"""What virtual machines need besides."""
+_FLATCAR: Final = (
+    *("systemd", "systemd-sysv", "systemd-resolved", "libpam-systemd", "udev", "dbus", "iproute2", "ca-certificates"),
+    *("curl", "kmod", "procps", "netbase", "sudo", "conntrack", "e2fsprogs", "ebtables", "ethtool", "ipvsadm"),
+    *("iptables", "jq", "openssh-client", "python3-yaml", "runc", "socat", "util-linux"),
+)
+"""What Flatcar's have, which install nothing; the stand-in of its cloud-init is written in Python."""
 _LATER: Final = (
     *("cifs-utils", "conntrack", "e2fsprogs", "ebtables", "ethtool", "ipvsadm", "iptables", "nfs-common"),
     *("openssh-client", "socat", "util-linux", "xfsprogs", "runc"),
+    *("apt-transport-https", "jq", "lsb-release"),
 )
-"""What profiles install on Ubuntu; runc goes into the package of containerd."""
+"""What profiles install on Ubuntu, the last line OSM's own; runc goes into the package of containerd."""
 _LEFT_OUT: Final = tuple(f"--dpkgopt=path-exclude=/usr/share/{folder}/*" for folder in ("doc", "info", "locale", "man"))
 
 
@@ -55,7 +66,12 @@ def images() -> Mapping[str, Image]:
     """By system; made where they are not there: a minute or two each. Raises AssertionError with mmdebstrap's
     errors."""
     red_hat = _image((*_IMAGE, *_OF_RED_HAT))
-    return {"ubuntu": _image(_IMAGE), **dict.fromkeys(RED_HAT, red_hat)}
+    return {
+        "ubuntu": _image(_IMAGE),
+        **dict.fromkeys(RED_HAT, red_hat),
+        "flatcar": _image(_FLATCAR),
+        VIRTUAL: _image((*_IMAGE, *_KERNEL)),
+    }
 
 
 def _image(included: Sequence[str]) -> Image:

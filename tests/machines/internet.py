@@ -13,6 +13,7 @@ import os
 import socket
 import ssl
 import struct
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -29,6 +30,7 @@ from tests.machines.needs import output
 ADDRESS: Final = "10.77.0.1"
 MACHINE_ADDRESS: Final = "10.77.0.2"
 API_PORT: Final = 6443
+PROXY_PORT: Final = 3128
 _PREFIX: Final = 24
 _CLONE_NEWNET: Final = 0x40000000
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
@@ -41,7 +43,9 @@ class Internet:
     """``files`` by host and path is what there is; ``names`` the hosts that DNS knows, all at one address.
 
     ``asked`` are the requests of the web by host and path, with their status, in order; ``refused`` the names that DNS
-    did not know. ``down`` are ports that take no connection, ``broken`` paths that are answered with other content.
+    did not know. ``near`` are the names that a machine finds by itself, if not all, ``by_machine`` the hosts whose web
+    servers it asked by itself, not by a proxy. ``down`` are ports that take no connection, ``broken`` paths that are
+    answered with other content.
     """
 
     namespace: str
@@ -50,6 +54,8 @@ class Internet:
     names: set[str] = field(default_factory=set)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
+    near: frozenset[str] | None = None
+    by_machine: set[str] = field(default_factory=set)
     down: set[int] = field(default_factory=set)
     broken: dict[str, Content] = field(default_factory=dict)
     trust: ssl.SSLContext = field(default_factory=lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), repr=False)
@@ -67,10 +73,14 @@ class Internet:
         """Begin anew: nothing was asked, nothing fails."""
         self.asked.clear()
         self.refused.clear()
+        self.by_machine.clear()
+        self.near = None
         self.down.clear()
         self.broken.clear()
 
-    def answer(self, host: str, path: str) -> Content | None:
+    def answer(self, client: str, host: str, path: str) -> Content | None:
+        if client == MACHINE_ADDRESS:
+            self.by_machine.add(host)
         found = self.broken.get(path, self.files.get((host, path)))
         self.asked.append((host, path, 404 if found is None else 200))
         return found
@@ -93,6 +103,24 @@ def internet(name: str, certificate: Path) -> Iterator[Internet]:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             stack.callback(server.shutdown)
         yield found
+
+
+@contextmanager
+def proxied(found: Internet, folder: Path) -> Iterator[Callable[[], str]]:
+    """A real proxy (tinyproxy) at :data:`PROXY_PORT`, which finds all names; what it logs."""
+    resolver = Path("/etc/netns") / found.namespace / "resolv.conf"  # what `ip netns exec` shows programs
+    resolver.parent.mkdir(parents=True, exist_ok=True)
+    resolver.write_text(f"nameserver {ADDRESS}\n", "utf-8")
+    log, configuration = folder / "proxy.log", folder / "proxy.conf"
+    configuration.write_text(f"Port {PROXY_PORT}\nListen {ADDRESS}\nTimeout 60\nLogLevel Connect\n", "utf-8")
+    command = ("ip", "netns", "exec", found.namespace, "tinyproxy", "-d", "-c", str(configuration))
+    with log.open("ab") as target, subprocess.Popen(command, stdout=target, stderr=target) as process:
+        try:
+            yield lambda: log.read_text("utf-8")
+        finally:
+            process.terminate()
+            resolver.unlink()
+            resolver.parent.rmdir()
 
 
 @contextmanager
@@ -157,6 +185,26 @@ def _connect(stack: ExitStack, found: Internet) -> None:
     )
     output("ip", "-n", found.namespace, "address", "add", f"{ADDRESS}/{_PREFIX}", "dev", "cable")
     output("ip", "-n", found.namespace, "link", "set", "cable", "up")
+
+
+_TAP: Final = "tap"
+
+
+def plug(found: Internet) -> str:
+    """Connect a virtual machine in place of the container: its interface, which gets the address of the internet."""
+    at = ("ip", "-n", found.namespace)
+    output(*at, "tuntap", "add", "dev", _TAP, "mode", "tap")
+    output(*at, "address", "delete", f"{ADDRESS}/{_PREFIX}", "dev", "cable")
+    output(*at, "address", "add", f"{ADDRESS}/{_PREFIX}", "dev", _TAP)
+    output(*at, "link", "set", _TAP, "up")
+    return _TAP
+
+
+def unplug_again(found: Internet) -> None:
+    """Undo :func:`plug`."""
+    at = ("ip", "-n", found.namespace)
+    output(*at, "link", "delete", _TAP)
+    output(*at, "address", "add", f"{ADDRESS}/{_PREFIX}", "dev", "cable")
 
 
 def unplug(found: Internet) -> None:
@@ -230,6 +278,8 @@ def _serve_names(opened: socket.socket, found: Internet) -> None:
         (kind,) = struct.unpack("!H", query[position + 1 : position + 3])
         name = ".".join(labels).lower()
         known = name in found.names
+        if found.near is not None and sender[0] == MACHINE_ADDRESS:
+            known = name in found.near
         if not known and not name.startswith("_"):  # apt asks for services too
             found.refused.add(name)
         # Authoritative, recursion available; NXDOMAIN for what is not known.
@@ -280,10 +330,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         host = (self.headers["Host"] or "").partition(":")[0]
-        content = self.server.found.answer(host, unquote(self.path))
+        content = self.server.found.answer(self.client_address[0], host, unquote(self.path))
         self.send_response(404 if content is None else 200)
         size = 0 if content is None else len(content) if isinstance(content, bytes) else content.stat().st_size
         self.send_header("Content-Length", str(size))
+        if "/manifests/" in self.path:
+            self.send_header("Content-Type", "application/vnd.oci.image.manifest.v1+json")
         self.end_headers()
         if content is None or not with_content:
             return

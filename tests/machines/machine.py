@@ -43,6 +43,10 @@ class Machine:
     net: Internet
     room: int = 0
     """Bytes of its disk, in memory; 0 for what the host has."""
+    options: tuple[str, ...] = ()
+    """More of systemd-nspawn."""
+    before_boot: Callable[[], None] | None = None
+    """What a boot loader and an initial RAM disk do."""
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -96,10 +100,12 @@ class Machine:
         """Switch it on."""
         assert self._process is None, "the machine runs already"
         unplug(self.net)
+        if self.before_boot is not None:
+            self.before_boot()
         command = (
             *("nsenter", f"--net=/run/netns/{self.net.machine_namespace}", "unshare", "--mount"),
             *("bash", "-c", _START, "start", f"--directory={self.disk}", f"--machine={self.name[:64]}"),
-            f"--bind={self.folder / 'containerd'}:/var/lib/containerd",
+            *(f"--bind={self.folder / 'containerd'}:/var/lib/containerd", *self.options),
         )
         with self.console.open("ab") as log:
             self._process = subprocess.Popen(

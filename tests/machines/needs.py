@@ -19,8 +19,14 @@ _PROGRAMS: Final = {
     "rpmbuild": "rpm",
     "createrepo_c": "createrepo-c",
     "unshare": "util-linux",
+    "gcc": "gcc",
+    "tinyproxy": "tinyproxy-bin",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "mkfs.ext4": "e2fsprogs",
 }
 """Programs, and the packages of Debian and Ubuntu that have them."""
+_HEADERS: Final = {Path("/usr/include/blkid/blkid.h"): "libblkid-dev", Path("/usr/include/pwd.h"): "libc6-dev"}
+"""Of C libraries that Ignition is built with."""
 _GIB: Final = 1 << 30
 _DISK: Final = 8 * _GIB
 
@@ -36,9 +42,10 @@ def check() -> None:
         raise MissingError("machines boot on Linux only")
     if os.geteuid() != 0:
         missing.append("root: namespaces and mounts of a whole machine (run `sudo make boot`)")
-    packages = sorted({package for program, package in _PROGRAMS.items() if shutil.which(program) is None})
+    packages = {package for program, package in _PROGRAMS.items() if shutil.which(program) is None}
+    packages |= {package for header, package in _HEADERS.items() if not header.exists()}
     if packages:
-        missing.append(f"packages: run `apt-get install {' '.join(packages)}`")
+        missing.append(f"packages: run `apt-get install {' '.join(sorted(packages))}`")
     CACHE.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(CACHE).free
     if not (CACHE / "complete").exists() and free < _DISK:

@@ -81,8 +81,8 @@ class Signer:
         )
 
 
-def containerd_files(root: Path, programs: Programs, runc: Path) -> None:
-    """The files of Docker's package of containerd, at the same places."""
+def containerd_files(root: Path, programs: Programs, runc: Path) -> Path:
+    """The files of Docker's package of containerd, at the same places; other systems have them there, too."""
     binaries, units = root / "usr/bin", root / "usr/lib/systemd/system"
     for each in (binaries, units, root / "etc/containerd"):
         each.mkdir(parents=True)
@@ -94,19 +94,20 @@ def containerd_files(root: Path, programs: Programs, runc: Path) -> None:
     shutil.rmtree(unpacked)
     (units / "containerd.service").write_text(_UNIT, "utf-8")
     (root / "etc/containerd/config.toml").write_text('disabled_plugins = ["cri"]\n', "utf-8")
+    return root
 
 
-def containerd_io(folder: Path, programs: Programs, runc: Path) -> Path:
-    """Docker's package of containerd as a ``.deb``."""
-    root = folder / "containerd.io"
-    containerd_files(root, programs, runc)
+def containerd_deb(folder: Path, name: str, files: Path) -> Path:
+    """A package of containerd: ``containerd.io`` is Docker's, ``containerd`` Ubuntu's."""
+    root = folder / name
+    shutil.copytree(files, root)
     control = root / "DEBIAN"
     control.mkdir()
     (control / "conffiles").write_text("/etc/containerd/config.toml\n", "utf-8")
     (control / "control").write_text(
-        f"Package: containerd.io\nVersion: {CONTAINERD}-1~ubuntu.24.04~noble\nArchitecture: amd64\n"
-        "Depends: libc6, libseccomp2\nConflicts: containerd, runc\nReplaces: containerd, runc\n"
-        "Maintainer: the tests <tests@example.com>\nDescription: containerd as Docker packages it\n",
+        f"Package: {name}\nVersion: {CONTAINERD}-1~ubuntu.24.04~noble\nArchitecture: amd64\n"
+        "Depends: libc6, libseccomp2\nConflicts: containerd, containerd.io, runc\nReplaces: containerd, runc\n"
+        "Maintainer: the tests <tests@example.com>\nDescription: containerd, of the tests\n",
         "utf-8",
     )
     script = control / "postinst"
@@ -114,8 +115,22 @@ def containerd_io(folder: Path, programs: Programs, runc: Path) -> Path:
         "#!/bin/sh\nset -e\nsystemctl daemon-reload\nsystemctl enable --now containerd.service\n", "utf-8"
     )
     script.chmod(0o755)
-    archive = folder / f"containerd.io_{CONTAINERD}-1_amd64.deb"
+    archive = folder / f"{name}_{CONTAINERD}-1_amd64.deb"
     output("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(root), str(archive))
+    return archive
+
+
+def empty_deb(folder: Path, name: str) -> Path:
+    """A package that has nothing but its name."""
+    control = folder / name / "DEBIAN" / "control"
+    control.parent.mkdir(parents=True)
+    control.write_text(
+        f"Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: the tests <tests@example.com>\n"
+        "Description: of the tests, and empty\n",
+        "utf-8",
+    )
+    archive = folder / f"{name}_1.0_all.deb"
+    output("dpkg-deb", "--root-owner-group", "--build", str(folder / name), str(archive))
     return archive
 
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from tests.machines.needs import output
-from tests.machines.packages import Signer, containerd_files
-from tests.machines.programs import CONTAINERD, Programs
+from tests.machines.packages import Signer
 
 _INSTALLED: Final = (
     *("ca-certificates", "cifs-utils", "conntrack-tools", "e2fsprogs", "ebtables", "ethtool", "ipvsadm", "iptables"),
-    *("kmod", "lvm2", "nfs-utils", "socat", "tar", "util-linux", "xfsprogs"),
+    *("jq", "kmod", "lvm2", "nfs-utils", "socat", "tar", "util-linux", "xfsprogs"),
 )
 """What the profiles install."""
 _FILES: Final = "files-of-debian"
@@ -59,11 +58,9 @@ def red_hat_packages(folder: Path, debs: Iterable[Path], signer: Signer) -> list
     return [files, *(_rpm(folder, name, "1.0", signer, requires=[_FILES]) for name in _INSTALLED)]
 
 
-def containerd_rpm(folder: Path, programs: Programs, runc: Path, signer: Signer) -> Path:
-    """Docker's package of containerd."""
-    root = folder / "containerd.io"
-    containerd_files(root, programs, runc)
-    return _rpm(folder, "containerd.io", CONTAINERD, signer, root)
+def containerd_rpm(folder: Path, name: str, version: str, files: Path, signer: Signer) -> Path:
+    """A package of containerd: Docker's or Amazon's."""
+    return _rpm(folder, name, version, signer, files)
 
 
 def yum_repository(folder: Path, packages: Iterable[Path]) -> Mapping[str, Path]:

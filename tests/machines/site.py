@@ -42,18 +42,27 @@ from tests.apiserver.cluster import Cluster
 from tests.apiserver.server import kept, running
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, secret
-from tests.machines.images import Image
+from tests.machines.flatcar import with_cloud_init, with_ignition
+from tests.machines.images import VIRTUAL, Image
 from tests.machines.internet import API_PORT, Content, Internet, internet, relayed
 from tests.machines.machine import Machine, machine
-from tests.machines.packages import Signer, apt_archive, containerd_io
-from tests.machines.programs import CNI, KUBERNETES, Programs
+from tests.machines.packages import Signer, apt_archive, containerd_deb, containerd_files, empty_deb
+from tests.machines.programs import CNI, CONTAINERD, CONTAINERD_1, KUBERNETES, Programs, containerd_1, ignition
+from tests.machines.programs import pod as pod_program
+from tests.machines.registry import image
 from tests.machines.rpms import containerd_rpm, red_hat_packages, yum_repository
-from tests.machines.systems import RED_HAT, UBUNTU_ARCHIVE, RedHat, Trust, install, seed
+from tests.machines.systems import RED_HAT, UBUNTU_ARCHIVE, RedHat, Trust, install, make_container, seed
+from tests.machines.virtual import VirtualMachine, virtual_machine
 
 API: Final = "api.example.com"
 MIRROR: Final = "mirror.example.com"
+PROXY: Final = "proxy.example.com"
+REGISTRY: Final = "registry.example.com"
+PAUSE: Final = "3.10.1"
 LACKING: Final = "AppStream-lacking"
 """A repository like AppStream without one of its packages."""
+_LARGE: Final = ("ceph-common", "glusterfs-client", "software-properties-common")
+"""What OSM's profiles install besides, and joining does not need."""
 _SETTINGS: Final = "cloud-init-settings"
 _CLUSTER_INFO: Final = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 _GETTER: Final = f"system:serviceaccount:{_SETTINGS}:cloud-init-getter"
@@ -84,6 +93,8 @@ class Site:
     images: Mapping[str, Image]
     folder: Path
     trust: Trust
+    containerd: Path
+    """The files of its package, which some images have."""
     instances: int = 0
     objects: AfterOsm = field(init=False)
 
@@ -145,8 +156,25 @@ class Site:
         self.instances += 1
         folder = self.folder / f"machine-{self.instances}"
         with machine(name, folder, self.images[system].root, self.net, room) as made:
-            install(made, system, trust or self.trust)
-            seed(made, self.user_data(pool, name, gzipped=gzipped), f"i-{self.instances}", name)
+            install(made, system, trust or self.trust, self.containerd)
+            make_container(made)
+            user_data = self.user_data(pool, name, gzipped=gzipped)
+            if system != "flatcar":
+                seed(made, user_data, f"i-{self.instances}", name)
+            elif user_data.startswith(b"{"):
+                with_ignition(made, ignition(), user_data)
+            else:
+                with_cloud_init(made, user_data)
+            yield made
+
+    @contextmanager
+    def virtual_machine(self, pool: str, name: str) -> Iterator[VirtualMachine]:
+        """A machine of Ubuntu with a kernel of its own, switched off."""
+        self.instances += 1
+        folder = self.folder / f"machine-{self.instances}"
+        with virtual_machine(name, folder, self.images[VIRTUAL].root, self.net) as made:
+            install(made, "ubuntu", self.trust, self.containerd)
+            seed(made, self.user_data(pool, name), f"i-{self.instances}", name)
             yield made
 
     def node(self, name: str) -> Object | None:
@@ -292,18 +320,21 @@ def site(folder: Path, binaries: Binaries, programs: Programs, images: Mapping[s
         )
         command = (str(programs["kube-controller-manager"]), *flags)
         stack.enter_context(kept(folder / "controllers", {"kube-controller-manager": command}))
-        web = _web(folder / "web", programs, images, signer)
+        (runc,) = images["ubuntu"].packages.glob("runc_*.deb")
+        containerd = containerd_files(folder / "web" / "containerd-2", programs, runc)
+        older = containerd_files(folder / "web" / "containerd-1", containerd_1(), runc)
+        web = _web(folder / "web", programs, images, signer, (containerd, older))
         authority_of_web = _certificate(folder / "web.pem", [*web, MIRROR], ec.generate_private_key(ec.SECP256R1()))
         net = stack.enter_context(internet("osm-gitops-boot", folder / "web.pem"))
         for host, files in web.items():
             net.publish(host, files)
-        net.names.add(API)
+        net.names |= {API, PROXY}
         port = urlsplit(cluster.server).port
         assert port is not None
         stack.enter_context(relayed(net, API_PORT, ("127.0.0.1", port)))
         cluster.remember()
         trust = Trust(authority_of_web, signer.keyring(), signer.public_key())
-        yield Site(cluster, net, images, folder / "machines", trust)
+        yield Site(cluster, net, images, folder / "machines", trust, containerd)
 
 
 def _prepare(cluster: Cluster) -> None:
@@ -345,25 +376,28 @@ def _binding(kind: str, metadata: Mapping[str, str], role: str, subject: Mapping
 
 
 def _web(
-    folder: Path, programs: Programs, images: Mapping[str, Image], signer: Signer
+    folder: Path, programs: Programs, images: Mapping[str, Image], signer: Signer, containerd: tuple[Path, Path]
 ) -> Mapping[str, Mapping[str, Content]]:
-    """Everything that the profiles name, by host and path."""
+    """Everything that the profiles name, by host and path; ``containerd`` are the files of version 2 and 1."""
     debs = sorted(images["ubuntu"].packages.glob("*.deb"))
-    (runc,) = (each for each in debs if each.name.startswith("runc_"))
-    docker = apt_archive([containerd_io(folder, programs, runc)], ["noble"], ["stable"], signer)
+    docker = apt_archive([containerd_deb(folder, "containerd.io", containerd[0])], ["noble"], ["stable"], signer)
     suites = ("noble", "noble-updates", "noble-security")
-    ubuntu = apt_archive(debs, suites, ("main", "restricted", "universe"), signer)
+    others = [containerd_deb(folder, "containerd", containerd[0]), *(empty_deb(folder, name) for name in _LARGE)]
+    ubuntu = apt_archive([*debs, *others], suites, ("main", "restricted", "universe"), signer)
     crictl = f"{KUBERNETES.rpartition('.')[0]}.0"
     rpms = folder / "rpms"
     rpms.mkdir()
-    new = (each for each in images["rockylinux"].new_packages() if each.name != runc.name)
+    new = (each for each in images["rockylinux"].new_packages() if not each.name.startswith("runc_"))
     packages = red_hat_packages(rpms, new, signer)
     repositories = {
         "BaseOS": yum_repository(rpms / "BaseOS", []),
         "AppStream": yum_repository(rpms / "AppStream", packages),
         LACKING: yum_repository(rpms / LACKING, [each for each in packages if not each.name.startswith("socat-")]),
     }
-    docker_rpms = yum_repository(rpms / "docker", [containerd_rpm(rpms, programs, runc, signer)])
+    newer = containerd_rpm(rpms, "containerd.io", CONTAINERD, containerd[0], signer)
+    older = containerd_rpm(rpms, "containerd", CONTAINERD_1, containerd[1], signer)
+    docker_rpms = yum_repository(rpms / "docker", [newer])
+    amazon = {"core": repositories["AppStream"], "extras": yum_repository(rpms / "extras", [older])}
     plugins = {each.name: each.read_bytes() for each in programs.cni}
     return {
         UBUNTU_ARCHIVE: {f"/ubuntu{path}": content for path, content in ubuntu.items()},
@@ -373,8 +407,11 @@ def _web(
             **{f"/linux/rhel/9/x86_64/stable{path}": content for path, content in docker_rpms.items()},
             "/linux/rhel/gpg": signer.public_key(),
         },
-        **{system.host: _red_hat(system, repositories) for system in RED_HAT.values()},
+        **{RED_HAT[name].host: _red_hat(RED_HAT[name], repositories) for name in ("rockylinux", "rhel")},
+        RED_HAT["amzn2"].host: _red_hat(RED_HAT["amzn2"], amazon),
         "dl.k8s.io": _kubernetes(KUBERNETES, programs),
+        "registry.k8s.io": image("pause", PAUSE, pod_program()),
+        REGISTRY: image("hello", "1", pod_program()),
         "github.com": {
             **_with_sum(
                 f"/containernetworking/plugins/releases/download/{CNI}/cni-plugins-linux-amd64-{CNI}.tgz",
@@ -395,10 +432,12 @@ def _red_hat(system: RedHat, repositories: Mapping[str, Mapping[str, Content]]) 
 
 
 def _kubernetes(version: str, programs: Programs) -> Mapping[str, Content]:
+    """Its binaries; OSM's profiles install kubeadm, which nothing of theirs calls: the content is that of kubectl."""
+    files = {"kubelet": programs["kubelet"], "kubectl": programs["kubectl"], "kubeadm": programs["kubectl"]}
     return {
         path: content
-        for name in ("kubelet", "kubectl")
-        for path, content in _with_sum(f"/{version}/bin/linux/amd64/{name}", programs[name]).items()
+        for name, file in files.items()
+        for path, content in _with_sum(f"/{version}/bin/linux/amd64/{name}", file).items()
     }
 
 

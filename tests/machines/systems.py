@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import yaml
 
+from tests.machines import flatcar
 from tests.machines.internet import ADDRESS, MACHINE_ADDRESS
 from tests.machines.machine import Machine
 from tests.machines.needs import output
@@ -24,23 +26,36 @@ _KEYRING: Final = "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
 
 @dataclass(frozen=True, slots=True)
 class RedHat:
-    """A system of Red Hat's family: ``path`` is that of its repositories on ``host``, ``key`` the name of their key."""
+    """A system of Red Hat's family: ``path`` is that of its ``repositories`` on ``host``, ``key`` the name of their
+    key."""
 
     host: str
     path: str
     release: str
     key: str
+    repositories: tuple[str, ...] = ("BaseOS", "AppStream")
 
     def repository(self, name: str, release: str, architecture: str) -> str:
         return self.path.format(release=release, name=name, architecture=architecture)
 
 
-REPOSITORIES: Final = ("BaseOS", "AppStream")
 RED_HAT: Final = {
     "rockylinux": RedHat("dl.rockylinux.org", "/pub/rocky/{release}/{name}/{architecture}/os", "9.6", "Rocky-9"),
     "rhel": RedHat("rhui.example.com", "/rhel/{release}/{architecture}/{name}", "9.5", "redhat-release"),
+    "amzn2": RedHat(
+        *("amazonlinux.us-east-1.amazonaws.com", "/{release}/{name}/latest/{architecture}", "2", "amazon-linux-2"),
+        ("core", "extras"),
+    ),
 }
 _OS_RELEASE: Final = {
+    "amzn2": (
+        'NAME="Amazon Linux"\nVERSION="2"\nID="amzn"\nID_LIKE="centos rhel fedora"\nVERSION_ID="2"\n'
+        'PRETTY_NAME="Amazon Linux 2"\n'
+    ),
+    "flatcar": (
+        'NAME="Flatcar Container Linux by Kinvolk"\nID=flatcar\nID_LIKE=coreos\nVERSION=4593.2.0\n'
+        'VERSION_ID=4593.2.0\nPRETTY_NAME="Flatcar Container Linux by Kinvolk 4593.2.0 (Oklo)"\n'
+    ),
     "rhel": (
         'NAME="Red Hat Enterprise Linux"\nVERSION="9.5 (Plow)"\nID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.5"\n'
         'PLATFORM_ID="platform:el9"\nPRETTY_NAME="Red Hat Enterprise Linux 9.5 (Plow)"\n'
@@ -66,6 +81,7 @@ _SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
     # Debian's cloud-init runs before D-Bus, by which it would set the name here; the profile sets it later.
     "rockylinux": {"system_info": {"distro": "rocky"}, "preserve_hostname": True},
     "rhel": {"system_info": {"distro": "rhel"}, "preserve_hostname": True},
+    "amzn2": {"system_info": {"distro": "amazon"}, "preserve_hostname": True},
 }
 """Settings of cloud-init that are not alike."""
 _NETPLAN_FILE: Final = "/etc/netplan/50-cloud-init.yaml"
@@ -134,35 +150,57 @@ class Trust:
     key: bytes
 
 
-def install(machine: Machine, system: str, trust: Trust) -> None:
-    """Make it the image of ``system``."""
+def install(machine: Machine, system: str, trust: Trust, containerd: Path) -> None:
+    """Make it the image of ``system``; ``containerd`` is a folder with the files of its package."""
     machine.write(
         {
             "/etc/os-release": _OS_RELEASE[system],
-            "/etc/cloud/cloud.cfg.d/90-lane.cfg": json.dumps({**_CLOUD_INIT, **_SETTINGS[system]}),
-            "/etc/machine-id": "",
-            **(_red_hat(RED_HAT[system], trust) if system in RED_HAT else _ubuntu(trust)),
-            "/etc/lane/kubelet.d/10-lane.conf": json.dumps(_KUBELET),
             **({"/usr/local/share/ca-certificates/internet.crt": trust.authority} if trust.authority else {}),
-            "/etc/systemd/system/lane-sysctl.service": _SYSCTL_UNIT,
             "/etc/fstab": "",
         }
     )
-    machine.write({_NETPLAN_FILE: yaml.safe_dump(_NETPLAN)}, 0o600)
-    machine.path("/etc/hostname").unlink(missing_ok=True)
-    machine.path("/etc/resolv.conf").unlink(missing_ok=True)
+    for name in ("hostname", "machine-id", "resolv.conf"):
+        machine.path(f"/etc/{name}").unlink(missing_ok=True)
     machine.path("/etc/resolv.conf").symlink_to("/run/systemd/resolve/stub-resolv.conf")
     machine.path("/var/log/journal").mkdir(parents=True, exist_ok=True)
-    machine.write({"/etc/lane/sysctl": _SYSCTL}, 0o755)
-    machine.write({"/usr/local/sbin/modprobe": _MODPROBE, "/usr/local/sbin/udevadm": _UDEVADM}, 0o755)
+    if system == "flatcar":
+        flatcar.prepare(machine, containerd)
+    else:
+        _prepare_cloud_init(machine, system)
+        machine.write(_red_hat(RED_HAT[system], trust) if system in RED_HAT else _ubuntu(trust))
     if system in RED_HAT:
         machine.path("/usr/bin/yum").symlink_to("dnf-3")
+    if system != "ubuntu":
         for each in ("apt", "apt-get"):
             machine.path(f"/usr/bin/{each}").unlink()
     chroot = ("chroot", str(machine.disk))
     output(*chroot, "update-ca-certificates")
-    output(*chroot, "systemctl", "enable", "--quiet", "systemd-networkd", "systemd-resolved", "lane-sysctl")
+    output(*chroot, "systemctl", "enable", "--quiet", "systemd-networkd", "systemd-resolved")
+
+
+def make_container(machine: Machine) -> None:
+    """Write what stands for what a container does not have: a kernel, its cgroups, devices."""
+    machine.write(
+        {
+            "/etc/lane/kubelet.d/10-lane.conf": json.dumps(_KUBELET),
+            "/etc/systemd/system/lane-sysctl.service": _SYSCTL_UNIT,
+        }
+    )
+    machine.write({"/etc/lane/sysctl": _SYSCTL}, 0o755)
+    machine.write({"/usr/local/sbin/modprobe": _MODPROBE, "/usr/local/sbin/udevadm": _UDEVADM}, 0o755)
+    chroot = ("chroot", str(machine.disk))
+    output(*chroot, "systemctl", "enable", "--quiet", "lane-sysctl")
     output(*chroot, "systemctl", "mask", "--quiet", "run-rpc_pipefs.mount", "proc-fs-nfsd.mount")
+
+
+def _prepare_cloud_init(machine: Machine, system: str) -> None:
+    machine.write(
+        {
+            "/etc/cloud/cloud.cfg.d/90-lane.cfg": json.dumps({**_CLOUD_INIT, **_SETTINGS[system]}),
+            "/etc/machine-id": "",
+        }
+    )
+    machine.write({_NETPLAN_FILE: yaml.safe_dump(_NETPLAN)}, 0o600)
 
 
 def _ubuntu(trust: Trust) -> Mapping[str, str | bytes]:
@@ -183,7 +221,7 @@ def _red_hat(system: RedHat, trust: Trust) -> Mapping[str, str | bytes]:
         f"[{name.lower()}]\nname={name}\n"
         f"baseurl=http://{system.host}{system.repository(name, '$releasever', '$basearch')}/\n"
         f"enabled=1\ngpgcheck=1\ngpgkey=file://{key}\n"
-        for name in REPOSITORIES
+        for name in system.repositories
     )
     return {
         "/etc/yum.repos.d/image.repo": repositories,

@@ -17,11 +17,12 @@ def test_everything_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(shutil, "which", lambda name: None if name in ("systemd-nspawn", "mmdebstrap") else name)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1))
+    monkeypatch.setattr(needs, "_HEADERS", {tmp_path / "blkid.h": "libblkid-dev"})
     with pytest.raises(needs.MissingError) as missing:
         needs.check()
     text = str(missing.value)
     assert "root: namespaces and mounts of a whole machine (run `sudo make boot`)" in text
-    assert "packages: run `apt-get install mmdebstrap systemd-container`" in text
+    assert "packages: run `apt-get install libblkid-dev mmdebstrap systemd-container`" in text
     assert f"disk: 8 GiB below {tmp_path / 'machines'}, 0.0 GiB are free" in text
 
 
@@ -30,5 +31,6 @@ def test_what_is_built_already_takes_no_more_disk(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: name)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1))
+    monkeypatch.setattr(needs, "_HEADERS", {})
     (tmp_path / "complete").touch()
     needs.check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import sleep
@@ -14,10 +15,11 @@ import pytest
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import GETTER_TOKEN
 from tests.machines.checks import is_well, overlay_of, says_what_the_pool_says, taints
+from tests.machines.internet import PROXY_PORT, proxied
 from tests.machines.machine import Machine, content
 from tests.machines.programs import KUBERNETES
-from tests.machines.site import API, MIRROR, Site
-from tests.machines.systems import without_default_route
+from tests.machines.site import API, MIRROR, PROXY, Site
+from tests.machines.systems import UBUNTU_ARCHIVE, without_default_route
 
 pytestmark = pytest.mark.boot
 
@@ -114,7 +116,9 @@ def test_a_machine_that_loses_power_five_times_while_it_is_made_joins(site: Site
             machine.boot()
             sleep(moments.uniform(3, 30))
             machine.cut()
+        begun = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         machine.boot()
+        site.reports_since(machine, "workers-4", begun)  # it may have joined before
         says_what_the_pool_says(site.joined(machine, "workers-4"), "workers-4")
         is_well(machine)
 
@@ -159,3 +163,20 @@ def test_an_air_gapped_machine_asks_for_what_explain_lists_and_for_nothing_else(
     }
     assert {url for url in below if url.endswith("/InRelease")} == {release for _, release in repositories}
     assert asked - below == {each["name"] for each in needs if each["kind"] == "url"}
+
+
+def test_behind_a_proxy_nothing_but_the_api_server_is_asked_beside_it(site: Site, tmp_path: Path) -> None:
+    values = {"proxy": {"url": f"http://{PROXY}:{PROXY_PORT}", "direct": API}}
+    overlay = overlay_of(tmp_path / "mine", overlays=["builtin:proxy"], values=values)
+    site.pool("workers")
+    site.apply("--overlay", overlay)
+    with proxied(site.net, tmp_path) as log, site.machine("workers", "workers-19") as machine:
+        site.net.near = frozenset({API, PROXY})
+        machine.boot()
+        says_what_the_pool_says(site.joined(machine, "workers-19"), "workers-19")
+        is_well(machine)
+        assert site.net.by_machine == set()
+        assert site.net.refused == set()
+        connected = set(re.findall(r"CONNECT (\S+):443 ", log()))
+    assert connected == {"dl.k8s.io", "download.docker.com", "github.com"}
+    assert {host for host, _, _ in site.net.asked} == connected | {UBUNTU_ARCHIVE}

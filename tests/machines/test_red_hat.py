@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.machines.checks import is_well, says_what_the_pool_says
+from tests.machines.programs import CONTAINERD_1
 from tests.machines.site import LACKING, Site
 from tests.machines.systems import RED_HAT
 
@@ -29,11 +30,26 @@ def test_a_mirror_that_lacked_a_package_is_seen_to_be_repaired_and_the_machine_j
         assert machine.says("rpm", "-q", "socat") == "socat-1.0-1.el9.x86_64"
 
 
-def test_rhel_joins_on_another_provider(site: Site) -> None:
-    site.pool("workers", "osp-rhel", operatingSystem="rhel", cloudProvider="openstack", cloudProviderSpec={})
+@pytest.mark.parametrize(
+    ("system", "provider", "gzipped"),
+    [("rhel", "openstack", True), ("rhel", "azure", False), ("rockylinux", "digitalocean", False)],
+)
+def test_red_hat_joins_on_other_providers(site: Site, system: str, provider: str, *, gzipped: bool) -> None:
+    site.pool("workers", f"osp-{system}", operatingSystem=system, cloudProvider=provider, cloudProviderSpec={})
     site.apply("--external-cloud-provider")
-    with site.machine("workers", "workers-17", system="rhel", gzipped=True) as machine:
+    name = f"{system}-{provider}"
+    with site.machine("workers", name, system=system, gzipped=gzipped) as machine:
         machine.boot()
-        says_what_the_pool_says(site.joined(machine, "workers-17"), "workers-17")
+        says_what_the_pool_says(site.joined(machine, name), name)
         is_well(machine)
         assert machine.says("rpm", "-q", "containerd.io").startswith("containerd.io-2.2.")
+
+
+def test_amazon_linux_2_joins_with_its_older_containerd(site: Site) -> None:
+    site.pool("workers", "osp-amzn2", operatingSystem="amzn2", cloudProvider="aws", cloudProviderSpec={})
+    site.apply()
+    with site.machine("workers", "ip-10-77-0-2.ec2.internal", system="amzn2", gzipped=True) as machine:
+        machine.boot()
+        node = site.joined(machine, "ip-10-77-0-2.ec2.internal")
+        says_what_the_pool_says(node, "ip-10-77-0-2.ec2.internal", containerd=CONTAINERD_1)
+        is_well(machine)

@@ -1,0 +1,3 @@
+module github.com/pin/tftp
+
+go 1.26.0

@@ -1,0 +1,3 @@
+module osm-gitops/tests/machines/pod
+
+go 1.26.0
