@@ -33,7 +33,7 @@ def ignition(texts: Sequence[str]) -> list[list[str]]:
 
 
 def kubelet(texts: Sequence[str]) -> list[list[str]]:
-    """The kubelet of Kubernetes 1.36 as it starts."""
+    """The kubelet of Kubernetes 1.36 as it starts; what it only logs begins with ``ignored: ``."""
     return [list(each) for each in _lines("kubelet-judge", texts)]
 
 

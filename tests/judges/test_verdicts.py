@@ -51,6 +51,13 @@ def test_each_tool_finds_those_mistakes_that_it_was_measured_to_find(kind: str) 
     assert found == {each.name: each.by_tool for each in every}
 
 
+def test_a_field_that_the_kubelet_does_not_know_is_ignored_and_the_rest_is_read() -> None:
+    unknown = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPodz: 40\n"
+    (alone, *_), both = asking.kubelet([unknown, f"{unknown}maxPods: -1\n"])
+    assert alone.startswith("ignored: strict decoding error: unknown field")
+    assert [each.startswith("ignored: ") for each in both] == [True, False]
+
+
 def test_the_oldest_cloud_init_differs_from_the_newest_in_unknown_keys_alone() -> None:
     every = mutations.CLOUD_CONFIG_MUTATIONS
 

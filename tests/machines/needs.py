@@ -28,7 +28,7 @@ _PROGRAMS: Final = {
 _HEADERS: Final = {Path("/usr/include/blkid/blkid.h"): "libblkid-dev", Path("/usr/include/pwd.h"): "libc6-dev"}
 """Of C libraries that Ignition is built with."""
 _GIB: Final = 1 << 30
-_DISK: Final = 8 * _GIB
+_DISK: Final = 10 * _GIB
 
 
 class MissingError(Exception):

@@ -23,7 +23,7 @@ def test_everything_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyP
     text = str(missing.value)
     assert "root: namespaces and mounts of a whole machine (run `sudo make boot`)" in text
     assert "packages: run `apt-get install libblkid-dev mmdebstrap systemd-container`" in text
-    assert f"disk: 8 GiB below {tmp_path / 'machines'}, 0.0 GiB are free" in text
+    assert f"disk: 10 GiB below {tmp_path / 'machines'}, 0.0 GiB are free" in text
 
 
 def test_what_is_built_already_takes_no_more_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

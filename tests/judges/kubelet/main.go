@@ -16,20 +16,23 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/codec"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	_ "k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/kubelet/apis/config/v1beta1"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
 )
 
-func judge(codecs *serializer.CodecFactory, text string) (found []string) {
+func judge(codecs, lenient *serializer.CodecFactory, text string) (found []string) {
 	found = []string{}
 	// Unknown feature gates make the kubelet's defaulting panic.
 	defer func() {
@@ -38,6 +41,11 @@ func judge(codecs *serializer.CodecFactory, text string) (found []string) {
 		}
 	}()
 	object, _, err := codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
+	if runtime.IsStrictDecodingError(err) {
+		// The kubelet logs this, and starts without the fields that it does not know.
+		found = append(found, "ignored: "+err.Error())
+		object, _, err = lenient.UniversalDecoder().Decode([]byte(text), nil, nil)
+	}
 	if err != nil {
 		return append(found, err.Error())
 	}
@@ -139,6 +147,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	_, lenient, err := codec.NewLenientSchemeAndCodecs(config.AddToScheme, v1beta1.AddToScheme)
+	if err != nil {
+		log.Fatal(err)
+	}
 	lines := json.NewDecoder(bufio.NewReader(os.Stdin))
 	answers := json.NewEncoder(os.Stdout)
 	for len(os.Args) > 1 && os.Args[1] == "arguments" && lines.More() {
@@ -155,7 +167,7 @@ func main() {
 		if err := lines.Decode(&text); err != nil {
 			log.Fatal(err)
 		}
-		if err := answers.Encode(judge(codecs, text)); err != nil {
+		if err := answers.Encode(judge(codecs, lenient, text)); err != nil {
 			log.Fatal(err)
 		}
 	}
