@@ -1,7 +1,8 @@
 """Checks of KubeletConfiguration, as the kubelet of the pool's Kubernetes minor reads it at start.
 
 Like the kubelet they refuse unknown gates, wrong types and values out of range. They also find what fails later or is
-ignored: unknown fields, which the kubelet only logs, reserved quantities, cipher suites, DNS addresses, a second document.
+ignored: unknown fields, which the kubelet only logs, reserved quantities, cipher suites, DNS addresses, a second
+document.
 """
 
 from __future__ import annotations
