@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -84,6 +85,7 @@ _OWN_FOLDER = "osm-gitops"
 _COMMIT_FOLDER = "commit-"
 # For the command by which git checks the owner of a repository. That it is not in another one was checked before.
 _BARE_TOO = Extras(("-c", "safe.bareRepository=all"))
+_AS_THEY_ARE = Extras(("-c", "core.looseCompression=0"))
 _LINK_MODE = "120000 "
 _FILTERS = r"^filter\..*\.(clean|smudge|process)$"
 
@@ -240,7 +242,13 @@ class Repository:
         return ObjectReader(lambda: self.git.pipe("cat-file", "--batch"))
 
     def commit_paths(
-        self, expected: Mapping[str, str | None], message: str, base: str | None, *, sign: bool | None = None
+        self,
+        expected: Mapping[str, str | None],
+        message: str,
+        base: str | None,
+        *,
+        sign: bool | None = None,
+        sealed: AbstractSet[str] = frozenset(),
     ) -> str | None:
         """Commit exactly these paths of the work tree, without other staged changes.
 
@@ -248,13 +256,16 @@ class Repository:
 
         ``git commit`` itself commits, with a temporary index made from ``base`` (which must be HEAD), so hooks and
         signing run. ``expected`` maps each path to the blob that must result (``None``: removed), so attributes and
-        filters cannot change bytes unnoticed. ``sign``: ``None`` follows git's configuration.
+        filters cannot change bytes unnoticed. ``sign``: ``None`` follows git's configuration. ``sealed`` are encrypted
+        files, which hardly compress: git stores them as they are until it packs them.
         """
         self.remove_stale_folders()
         with tempfile.TemporaryDirectory(prefix=_COMMIT_FOLDER, dir=self.own_folder()) as folder:
             index = Path(folder) / "index"
             self._start_index(index, base)
-            self._update_index(list(expected), index=index)
+            self._update_index([path for path in expected if path not in sealed], index=index)
+            if sealed:
+                self._update_index(sorted(sealed), index=index, extras=_AS_THEY_ARE)
             self._check_blobs(expected, index)
             tree = self.git.run("write-tree", index=index).strip()
             if base is not None and tree == self.tree_of(base):
@@ -357,9 +368,9 @@ class Repository:
             index.write_bytes(present.read_bytes())
         self.git.run("read-tree", "--reset", base, index=index)
 
-    def _update_index(self, paths: Sequence[str], *, index: Path | None) -> None:
+    def _update_index(self, paths: Sequence[str], *, index: Path | None, extras: Extras = NO_EXTRAS) -> None:
         given = os.fsencode("\0".join(paths))
-        self.git.run("update-index", "--add", "--remove", "-z", "--stdin", index=index, stdin=given)
+        self.git.run("update-index", "--add", "--remove", "-z", "--stdin", index=index, stdin=given, extras=extras)
 
     def _tracked_at_head(self, paths: Sequence[str]) -> set[str]:
         if self.head() is None:

@@ -26,7 +26,7 @@ from osm_gitops.model.plan import Advance, ClusterPlan, unwatched
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.commits import GitPlace, JournaledFiles, alone, commit_message
 from osm_gitops.targets.current import refuse_links
-from osm_gitops.targets.file_encryption import FileEncryption, Origin, lacks_seal, repeats_recipients
+from osm_gitops.targets.file_encryption import FileEncryption, Origin, is_encrypted_text, lacks_seal, repeats_recipients
 from osm_gitops.targets.files import (
     FileChanges,
     drop_staged,
@@ -310,10 +310,13 @@ class GitSession(FolderTarget):
         base = self._repository.head()
         before = {path: self._files.content_id(path) for path in map(self._inside, changes.paths)}
         after: dict[str, str | None] = dict.fromkeys(before)
+        sealed: set[str] = set()
         made = count(1)
 
         def note_id(path: PurePosixPath, content: bytes) -> None:
             after[self._inside(path)] = self._files.id_of(content)
+            if is_encrypted_text(content):
+                sealed.add(self._inside(path))
             advance(next(made), len(changes.write))
 
         staged = stage_files(self.root, changes, note_id, private=False)
@@ -328,7 +331,7 @@ class GitSession(FolderTarget):
         try:
             place_files(self.root, staged, step)
             with self._masked_errors():
-                commit = self._repository.commit_paths(after, message, base, sign=self._place.sign)
+                commit = self._repository.commit_paths(after, message, base, sign=self._place.sign, sealed=sealed)
         except BaseException:
             self._files.mend()
             raise
