@@ -116,6 +116,7 @@ _COMMANDS: Final = ("SOPS_AGE_SSH_PRIVATE_KEY_CMD", "SOPS_AGE_KEY_CMD")
 _SSH_FILES: Final = ("id_ed25519", "id_rsa")
 _DIGEST_INFO: Final = b"osm-gitops digest v1"
 _DIGEST_BYTES: Final = 32
+_MOST_OPENED: Final = 1 << 14
 COMMAND_LIMITS: Final = Limits(seconds=120, most=SMALL)
 """For commands that print a key, which may ask for a passphrase or a touch."""
 
@@ -126,6 +127,8 @@ class Keyring:
 
     identities: tuple[Identity, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
+    # What is compared now is written later, with the same data key.
+    _opened: dict[str, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return bool(self.identities)
@@ -152,14 +155,19 @@ class Keyring:
         """
         import pyrage  # noqa: PLC0415 - loaded only for encrypted documents
 
+        if (known := self._opened.get(enc)) is not None:
+            return known
         first = [identity.opener for identity in self.identities if identity.recipient == recipient]
         others = [identity.opener for identity in self.identities if identity.recipient != recipient]
         try:
-            return bytes(pyrage.decrypt(enc.encode(), first + others))
+            key = bytes(pyrage.decrypt(enc.encode(), first + others))
         except pyrage.DecryptError as error:
             if "No matching keys" in str(error):
                 return None
             raise ValueError("no age file") from None
+        if len(self._opened) < _MOST_OPENED:
+            self._opened[enc] = key
+        return key
 
 
 def find_keys(environment: Mapping[str, str], printed: dict[str, str] | None = None) -> Keyring:

@@ -69,6 +69,8 @@ class DigestLine:
         )
 
 
+# A file that changes is asked about several times in a row.
+@lru_cache(maxsize=4)
 def read_digest(text: bytes) -> DigestLine:
     """The digest line of a file."""
     found = _LINE.match(text)

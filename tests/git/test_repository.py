@@ -75,6 +75,22 @@ def test_only_the_given_paths_are_committed(folder: Path) -> None:
     assert git(folder, "ls-tree", "--name-only", "HEAD").splitlines() == ["-b.txt", "README.md", "a.txt"]
 
 
+def test_encrypted_files_are_stored_as_they_are_and_others_compressed(folder: Path) -> None:
+    texts = {"sealed.yaml": "a" * 5000, "plain.yaml": "b" * 5000}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    blobs: dict[str, str | None] = {name: _blob(text) for name, text in texts.items()}
+    repository = Repository(folder)
+    repository.commit_paths(blobs, "two\n", repository.head(), sealed={"sealed.yaml"})
+    assert git(folder, "ls-tree", "--name-only", "HEAD").splitlines() == ["README.md", "plain.yaml", "sealed.yaml"]
+    sizes = {}
+    for name, blob in blobs.items():
+        assert blob is not None
+        sizes[name] = (folder / ".git" / "objects" / blob[:2] / blob[2:]).stat().st_size
+    assert sizes["sealed.yaml"] > 5000
+    assert sizes["plain.yaml"] < 500
+
+
 def test_other_bytes_than_expected_are_not_committed(folder: Path) -> None:
     repository, before = Repository(folder), git(folder, "rev-parse", "HEAD")
     (folder / "a.txt").write_text("x\n")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyrage
 import pytest
 
 from osm_gitops.errors import Code, EncryptionError, InputError, Problem
@@ -175,6 +176,18 @@ def test_a_keyring_shows_no_key() -> None:
     secret = ANNA.key.splitlines()[-1].removeprefix("AGE-SECRET-KEY-1")
     for shown in (ANNA.keyring, ANNA.keyring.identities, ANNA.keyring.identities[0]):
         assert secret not in f"{shown!r} {shown}"
+
+
+def test_a_data_key_is_decrypted_once_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    sealed = encrypt(SECRET, Rule((ANNA.recipient,), OURS), now=NOW)
+    keyring = find_keys(ANNA.environment)
+    assert decrypt([sealed], keyring) == [SECRET]
+    (stanza,) = sealed["sops"]["age"]
+    key = keyring.open(stanza["enc"], stanza["recipient"])
+    assert key is not None
+    assert repr(key)[2:-1] not in repr(keyring)
+    monkeypatch.setattr(pyrage, "decrypt", lambda *_: pytest.fail("decrypted again"))
+    assert decrypt([sealed], keyring) == [SECRET]
 
 
 def test_a_new_key_file_names_its_recipient_and_is_read_again() -> None:
