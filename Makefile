@@ -76,7 +76,7 @@ test-all: setup oracle $(REAL_TOOLS) $(JUDGES) $(KUBELET_FLAGS) ## What `make te
 	$(RUN) python -m tests.judges.sarif
 	$(RUN) python -m tests.judges.browser
 	$(RUN) python -m tests.image.base
-	$(RUN) python -m tests.machines.programs
+	$(RUN) python -m tests.machines.store
 	$(RUN) pytest -n 2 --dist worksteal -m "(oracle or exhaustive) and not conformance and not boot"
 
 test-conformance: setup oracle ## Comparisons with data outside of the repository, then all tests of a cluster on which OSM has run with OSM's own. Fails where the data are missing.

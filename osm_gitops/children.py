@@ -34,6 +34,7 @@ _PLUGIN_PREFIXES: Final = (
     *("OCI_", "OS_", "DIGITALOCEAN_", "HCLOUD_", "LINODE_", "IBMCLOUD_", "ALIBABA_", "SCW_", "EXOSCALE_", "TELEPORT_"),
     *("VAULT_", "KUBE", "KUBECACHEDIR"),
 )
+_GO_PREFIXES: Final = ("GO", "CGO_")
 _OURS: Final = ("SOPS_", "OSM_GITOPS_")
 
 
@@ -53,6 +54,11 @@ def for_git(environment: Mapping[str, str], *, reads_only: bool) -> dict[str, st
 def for_plugin(environment: Mapping[str, str]) -> dict[str, str]:
     """What a credential plugin of a kubeconfig gets."""
     return _kept(environment, frozenset(), _PLUGIN_PREFIXES)
+
+
+def for_lane(environment: Mapping[str, str]) -> dict[str, str]:
+    """What programs get that make and run the machines of ``boot``: Go, mmdebstrap, systemd-nspawn and others."""
+    return _kept(environment, frozenset(), _GO_PREFIXES)
 
 
 def for_untrusted(environment: Mapping[str, str]) -> dict[str, str]:

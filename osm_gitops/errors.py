@@ -370,6 +370,13 @@ class Code(Enum):
     SWITCH_CHANGES_BOOT = "OG5206"
     NOT_GIVEN_BACK = "OG5207"
 
+    # OG53: the machines of boot
+    BOOT_NEEDS = "OG5301"
+    BOOT_LANE_FAILED = "OG5302"
+    BOOT_NOT_POSSIBLE = "OG5303"
+    NODE_NOT_JOINED = "OG5304"
+    NODE_NOT_WELL = "OG5305"
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -469,6 +476,10 @@ class ForgeError(OsmGitopsError):
     def __init__(self, problems: Iterable[Problem], status: int = 0) -> None:
         super().__init__(problems)
         self.status = status
+
+
+class LaneError(OsmGitopsError):
+    """A machine that ``boot`` cannot boot here, or what it boots in fails."""
 
 
 class UnsafePlanError(OsmGitopsError):

@@ -10,13 +10,14 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, settings
 
+from osm_gitops.commands.boot.lane.binaries import Binaries, find_binaries
 from osm_gitops.kube import api as api_module
 from osm_gitops.kube.transport import RetryPolicy
-from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, proxied
 from tests.apiserver.server import running
 from tests.kkp.seed import Seed, definitions, make_seed
+from tests.machines.store import STORE
 
 # No test may ask a cluster that this machine knows, or be a pod of the one that it runs in.
 for _name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
@@ -40,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def binaries(pytestconfig: pytest.Config) -> Binaries:
     """kube-apiserver and etcd, built where they are missing."""
     with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        return find_binaries(os.environ)
+        return find_binaries(os.environ, STORE)
 
 
 # One of each for every worker of a run, as tests look at whole clusters.

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.apiserver.authority import issue
+from osm_gitops.commands.boot.lane.authority import issue
 from tests.apiserver.cluster import Cluster
 
 _SECONDS = 60

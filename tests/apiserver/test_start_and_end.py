@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.apiserver.binaries import Binaries, find_binaries
+from osm_gitops.commands.boot.lane.binaries import Binaries, find_binaries
+from osm_gitops.commands.boot.lane.store import Store
+from osm_gitops.errors import LaneError
 from tests.apiserver.server import running
+
+
+def _store(folder: Path) -> Store:
+    return Store(folder / "cache", lambda _: None)
+
 
 _RUNS_ON = ("sh", "-c", "exec sleep 3600")
 
@@ -26,36 +33,41 @@ def test_a_server_that_does_not_start_shows_its_log(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     assets = tmp_path / "assets"
     assets.mkdir()
-    with pytest.raises(AssertionError, match=f"KUBEBUILDER_ASSETS={assets}: there is no kube-apiserver in it"):
-        find_binaries({"KUBEBUILDER_ASSETS": str(assets)})
+    store = _store(tmp_path)
+    with pytest.raises(LaneError, match=f"KUBEBUILDER_ASSETS={assets}: there is no kube-apiserver in it"):
+        find_binaries({"KUBEBUILDER_ASSETS": str(assets)}, store)
     (assets / "kube-apiserver").touch()
-    with pytest.raises(AssertionError, match="there is no etcd in it"):
-        find_binaries({"KUBEBUILDER_ASSETS": str(assets)})
+    with pytest.raises(LaneError, match="there is no etcd in it"):
+        find_binaries({"KUBEBUILDER_ASSETS": str(assets)}, store)
     (assets / "etcd").touch()
-    assert find_binaries({"KUBEBUILDER_ASSETS": str(assets)}) == Binaries(
+    assert find_binaries({"KUBEBUILDER_ASSETS": str(assets)}, store) == Binaries(
         (str(assets / "kube-apiserver"),), (str(assets / "etcd"),)
     )
 
 
-def test_without_go_it_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match=r"there is none on PATH.*`make test`.*KUBEBUILDER_ASSETS"):
-        find_binaries({"PATH": str(tmp_path)}, tmp_path / "cache")
+def test_without_go_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(LaneError, match=r"Go is not on the path\. Install osm-gitops\[boot\]"):
+        find_binaries({}, _store(tmp_path))
 
 
-def test_a_failed_build_shows_what_go_said_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_build_shows_what_go_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go = tmp_path / "go"
     go.write_text("#!/bin/sh\necho dial tcp: no route to host >&2\nexit 1\n")
     go.chmod(0o755)
-    with pytest.raises(AssertionError, match=r"(?s)could not be built.*KUBEBUILDER_ASSETS.*no route to host"):
-        find_binaries({"PATH": str(tmp_path)}, tmp_path / "cache")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(LaneError, match=r"(?s)ended with 1: dial tcp: no route to host"):
+        find_binaries({}, _store(tmp_path))
     assert [path.name for path in (tmp_path / "cache").rglob("kube*")] == []
 
 
-def test_what_was_built_once_is_not_built_again(tmp_path: Path) -> None:
+def test_what_was_built_once_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go = tmp_path / "go"
     go.write_text('#!/bin/sh\nfor out; do [ "$last" = -o ] && echo built >> "$out"; last=$out; done\n')
     go.chmod(0o755)
-    first, second = (find_binaries({"PATH": str(tmp_path)}, tmp_path / "cache") for _ in range(2))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    first, second = (find_binaries({}, _store(tmp_path)) for _ in range(2))
     assert first == second
     assert Path(first.apiserver[0]).read_text() == "built\n"
 
@@ -69,7 +81,7 @@ def test_programs_and_their_data_go_when_the_tests_are_killed(tmp_path: Path) ->
     script = f"""
 import sys
 from pathlib import Path
-from tests.apiserver.server import kept
+from osm_gitops.commands.boot.lane.control_plane import kept
 with kept(Path({str(folder)!r}), {commands!r}):
     sys.stdin.read()
 """

@@ -24,14 +24,15 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
+from osm_gitops.commands.boot.lane.binaries import Binaries, find_binaries
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.apiserver.after_osm import HAS_INSTANCE, REVISION
-from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.client import Client, Object, path_of
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.server import running
 from tests.bench.fleets import CHANGE, PROFILES, write_fleet
 from tests.bench.usage import Row, Usage, usage
+from tests.machines.store import STORE
 
 _THREADS = 8
 _WRITTEN = (
@@ -45,7 +46,7 @@ _LONGEST = "24h"
 
 def measures(count: int) -> Iterator[Row]:
     """Rows of the table, for a fleet of ``count`` MachineDeployments."""
-    binaries = find_binaries(os.environ)
+    binaries = find_binaries(os.environ, STORE)
     fleet = f"{count:,} MDs"
     with _loaded(binaries, count) as (cluster, folder):
         arguments = _arguments(cluster, folder)

@@ -21,6 +21,8 @@ from typing import Final
 
 import pytest
 
+from osm_gitops.commands.boot.lane.control_plane import kept
+from osm_gitops.commands.boot.lane.programs import controller_manager
 from osm_gitops.commands.install.install_plan import ConfigRepo, Jobs
 from osm_gitops.commands.install.jobs import jobs
 from osm_gitops.commands.status.runs import ShardState
@@ -29,12 +31,11 @@ from osm_gitops.model.desired import Side
 from osm_gitops.targets.cluster.results import result_name
 from tests.apiserver.client import Object
 from tests.apiserver.cluster import Cluster
-from tests.apiserver.server import kept
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
 from tests.commands.install.installing import PLAN, install, until_allowed
 from tests.git.repos import git, new_repository
-from tests.machines.programs import controller_manager
+from tests.machines.store import STORE
 from tests.sources.sealed import RECIPIENT
 
 pytestmark = pytest.mark.exhaustive
@@ -76,7 +77,7 @@ def controllers(management: Cluster, tmp_path: Path) -> Iterator[None]:
     folder.mkdir()
     config = management.kubeconfig(folder / "kubeconfig")
     flags = (f"--kubeconfig={config}", "--leader-elect=false", "--secure-port=0", f"--controllers={_CONTROLLERS}")
-    with kept(folder, {"kube-controller-manager": (str(controller_manager()), *flags)}):
+    with kept(folder, {"kube-controller-manager": (str(controller_manager(STORE)), *flags)}):
         yield
 
 

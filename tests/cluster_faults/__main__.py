@@ -14,12 +14,13 @@ from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
+from osm_gitops.commands.boot.lane.binaries import find_binaries
 from osm_gitops.kube.transport import RetryPolicy
-from tests.apiserver.binaries import find_binaries
 from tests.apiserver.server import running
 from tests.cluster_faults.meddling import MEDDLING
 from tests.cluster_faults.scene import scenes
 from tests.cluster_faults.trials import FAULTS, REFUSALS, Trial, Trials
+from tests.machines.store import STORE
 
 _STORMS = 20
 _EVERY = 3  # requests, between those before which somebody does something
@@ -30,7 +31,7 @@ def main(words: str) -> None:
         folders = [Path(name, part) for part in ("management", "worker", "scene")]
         for folder in folders:
             folder.mkdir()
-        binaries = find_binaries(os.environ)
+        binaries = find_binaries(os.environ, STORE)
         unhurried = RetryPolicy(sleep=lambda _: None)
         with (
             patch("osm_gitops.kube.api.RETRY_POLICY", unhurried),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from osm_gitops.commands.boot.lane.binaries import Binaries
 from osm_gitops.errors import Code
-from tests.apiserver.binaries import Binaries
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import osm_in_kkp
 from tests.apiserver.proxy import Proxy, drop

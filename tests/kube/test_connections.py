@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from osm_gitops import __version__
+from osm_gitops.commands.boot.lane.authority import issue
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import ClusterError, Code
 from osm_gitops.kube import api as api_module
 from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP
-from tests.apiserver.authority import issue
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, answer
 from tests.faults import Expected, refused

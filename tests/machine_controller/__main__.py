@@ -11,11 +11,12 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from tests.apiserver.binaries import find_binaries
+from osm_gitops.commands.boot.lane.binaries import find_binaries
 from tests.machine_controller.binary import VERSION, machine_controller
 from tests.machine_controller.runs import Run
 from tests.machine_controller.site import site
 from tests.machine_controller.trials import Trials
+from tests.machines.store import STORE
 
 _COLUMNS = ("what happened", "Machines", "right", "wrong", "hung", "of older revisions", "seconds, median", "longest")
 _HEAD = f"| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}"
@@ -27,7 +28,7 @@ def main(seed: int, word: str) -> int:
     print(f"machine-controller {VERSION}, seed {seed}\n\n{_HEAD}", flush=True)
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        site(Path(folder), find_binaries(os.environ), controller) as found,
+        site(Path(folder), find_binaries(os.environ, STORE), controller) as found,
     ):
         trials = Trials(found, seed)
         results = trials.all(word)

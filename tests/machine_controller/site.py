@@ -12,11 +12,12 @@ from pathlib import Path
 from time import monotonic, sleep, time
 from typing import Any, Final
 
+from osm_gitops.commands.boot.lane.binaries import Binaries
+from osm_gitops.commands.boot.lane.control_plane import kept
 from tests.apiserver.after_osm import OSM, REVISION, AfterOsm
-from tests.apiserver.binaries import Binaries
 from tests.apiserver.client import Client, Object, Refused
 from tests.apiserver.cluster import Cluster
-from tests.apiserver.server import kept, running
+from tests.apiserver.server import running
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import facts, objects_of, pool, profile, user_data, write_tree
 

@@ -8,9 +8,9 @@ from typing import Final
 
 import yaml
 
+from osm_gitops.commands.boot.lane.machine import Machine
+from osm_gitops.commands.boot.lane.programs import CONTAINERD, KUBERNETES
 from tests.apiserver.client import Object
-from tests.machines.machine import Machine
-from tests.machines.programs import CONTAINERD, KUBERNETES
 
 MONITORS: Final = ("health-monitor@kubelet", "health-monitor@containerd")
 """Units of our profiles besides the kubelet and its runtime."""

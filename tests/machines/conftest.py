@@ -6,21 +6,25 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.apiserver.binaries import Binaries
-from tests.machines.images import images
-from tests.machines.needs import CACHE, check
-from tests.machines.programs import containerd_1, ignition, pod, programs
+from osm_gitops.commands.boot.lane.binaries import Binaries
+from osm_gitops.commands.boot.lane.needs import missing
+from osm_gitops.errors import LaneError
 from tests.machines.site import Site, site
+from tests.machines.store import STORE
 
 
 @pytest.fixture(scope="session")
 def _site(binaries: Binaries, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    check()
+    # What is missing is named, and the tests fail: they are never skipped.
+    lacking = missing(STORE.folder, virtual=True, built=STORE.is_complete)
+    if lacking:
+        raise LaneError(lacking)
     with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        made, built, *_ = images(), programs(), containerd_1(), ignition(), pod()
-        (CACHE / "complete").touch()
-    with site(tmp_path_factory.mktemp("site"), binaries, built, made) as found:
-        yield found
+        made = site(tmp_path_factory.mktemp("site"), binaries, STORE)
+        found = made.__enter__()
+    STORE.complete()
+    yield found
+    made.__exit__(None, None, None)
 
 
 @pytest.fixture(name="site")

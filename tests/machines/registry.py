@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.machines.internet import Content
+from osm_gitops.commands.boot.lane.internet import Content
 
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"

@@ -9,50 +9,62 @@ with site.machine("workers", "workers-1") as machine:
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import io
-import json
 import shutil
 import socket
 import ssl
-import tarfile
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
-from urllib.parse import quote_plus, urlsplit
+from urllib.parse import urlsplit
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from osm_gitops.render.user_data import MACHINE_NAME
+from osm_gitops.commands.boot.lane.authority import issue
+from osm_gitops.commands.boot.lane.binaries import Binaries
+from osm_gitops.commands.boot.lane.control_plane import (
+    CLUSTER_INFO,
+    SETTINGS_NAMESPACE,
+    cluster_info,
+    controllers,
+    getter_secret,
+    joining_rights,
+)
+from osm_gitops.commands.boot.lane.images import VIRTUAL, image_of
+from osm_gitops.commands.boot.lane.internet import API_PORT, Internet, internet, relayed
+from osm_gitops.commands.boot.lane.lane import NAMESPACE, Lane, certificate
+from osm_gitops.commands.boot.lane.machine import Machine
+from osm_gitops.commands.boot.lane.packages import Signer
+from osm_gitops.commands.boot.lane.programs import (
+    CNI,
+    KUBERNETES,
+    Kubernetes,
+    containerd_1,
+    controller_manager,
+    ignition,
+    kubectl,
+    kubernetes,
+    node_programs,
+)
+from osm_gitops.commands.boot.lane.store import Store
+from osm_gitops.commands.boot.lane.systems import RED_HAT, Trust
+from osm_gitops.commands.boot.lane.virtual import VirtualMachine
+from osm_gitops.commands.boot.lane.web import RedHatPackages, Stock, file_of, ubuntu_web
+from osm_gitops.commands.boot.machine_controller import user_data_of
 from tests.apiserver.after_osm import REVISION, AfterOsm
-from tests.apiserver.authority import issue
-from tests.apiserver.binaries import Binaries
 from tests.apiserver.client import Client, Object, Refused
 from tests.apiserver.cluster import Cluster
-from tests.apiserver.server import kept, running
+from tests.apiserver.server import running
 from tests.cli.running import Ran, osm_gitops
-from tests.cli.scenes import pool, secret
-from tests.machines.flatcar import with_cloud_init, with_ignition
-from tests.machines.images import VIRTUAL, Image
-from tests.machines.internet import API_PORT, Content, Internet, internet, relayed
-from tests.machines.machine import Machine, machine
-from tests.machines.packages import Signer, apt_archive, containerd_deb, containerd_files, empty_deb
-from tests.machines.programs import CNI, CONTAINERD, CONTAINERD_1, KUBERNETES, Programs, containerd_1, ignition
-from tests.machines.programs import pod as pod_program
+from tests.cli.scenes import pool
+from tests.machines.pod_program import pod_program
 from tests.machines.registry import image
-from tests.machines.rpms import containerd_rpm, red_hat_packages, yum_repository
-from tests.machines.systems import RED_HAT, UBUNTU_ARCHIVE, RedHat, Trust, install, make_container, seed
-from tests.machines.virtual import VirtualMachine, virtual_machine
 
 API: Final = "api.example.com"
 MIRROR: Final = "mirror.example.com"
@@ -61,41 +73,18 @@ REGISTRY: Final = "registry.example.com"
 PAUSE: Final = "3.10.1"
 LACKING: Final = "AppStream-lacking"
 """A repository like AppStream without one of its packages."""
-_LARGE: Final = ("ceph-common", "glusterfs-client", "software-properties-common")
-"""What OSM's profiles install besides, and joining does not need."""
-_SETTINGS: Final = "cloud-init-settings"
-_CLUSTER_INFO: Final = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-_GETTER: Final = f"system:serviceaccount:{_SETTINGS}:cloud-init-getter"
-_BLANKS: Final = " \t"
-_CRICTL: Final = (
-    b"#!/bin/sh\n# A stand-in: the module of the real one cannot be had.\nexec ctr --connect-timeout 10s version\n"
-)
-_CONTROLLERS: Final = (
-    "certificatesigningrequest-approving-controller",
-    "certificatesigningrequest-signing-controller",
-    "node-lifecycle-controller",
-    "token-cleaner-controller",
-)
-_BINDINGS: Final = {
-    "bootstrap": ("system:node-bootstrapper", "system:bootstrappers"),
-    "approve-clients": ("system:certificates.k8s.io:certificatesigningrequests:nodeclient", "system:bootstrappers"),
-    "approve-renewals": ("system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", "system:nodes"),
-}
-"""What kubeadm allows joining machines: ClusterRole and group by the binding's name."""
+_SERVER: Final = f"https://{API}:{API_PORT}"
+_CLUSTER_INFO: Final = "/api/v1/namespaces/{}/configmaps/{}".format(*CLUSTER_INFO)
 
 
 @dataclass
 class Site:
-    """``instances`` counts the machines that were made."""
+    """``stock`` is what the files of the web are made of, ``node`` the kubelet that the web has."""
 
     cluster: Cluster
-    net: Internet
-    images: Mapping[str, Image]
-    folder: Path
-    trust: Trust
-    containerd: Path
-    """The files of its package, which some images have."""
-    instances: int = 0
+    lane: Lane
+    stock: Stock
+    store: Store
     objects: AfterOsm = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,6 +93,18 @@ class Site:
     @property
     def client(self) -> Client:
         return self.cluster.client()
+
+    @property
+    def net(self) -> Internet:
+        return self.lane.net
+
+    @property
+    def trust(self) -> Trust:
+        return self.lane.trust
+
+    @property
+    def folder(self) -> Path:
+        return self.lane.folder
 
     def pool(self, name: str, profile: str = "osp-ubuntu", *, taints: Sequence[Object] = (), **more: Any) -> None:
         """A MachineDeployment as a person makes it, and what machine-controller makes of it; ``more`` goes into its
@@ -118,7 +119,7 @@ class Site:
     @property
     def getter_token(self) -> str:
         """What machines fetch their Secrets with."""
-        found = self.client.get(f"/api/v1/namespaces/{_SETTINGS}/secrets/cloud-init-getter-token")
+        found = self.client.get(f"/api/v1/namespaces/{SETTINGS_NAMESPACE}/secrets/cloud-init-getter-token")
         return b64decode(found["data"]["token"]).decode()
 
     @property
@@ -134,48 +135,18 @@ class Site:
 
     def user_data(self, pool: str, machine: str, *, gzipped: bool = False) -> bytes:
         """What machine-controller hands to the provider for a Machine."""
-        found = self.client.get(f"/api/v1/namespaces/{_SETTINGS}/secrets/{pool}-kube-system-bootstrap-config")
-        text = b64decode(found["data"]["cloud-config"]).decode()
-        named = text.replace(MACHINE_NAME, machine).replace(quote_plus(MACHINE_NAME), quote_plus(machine))
-        lines = ("" if line and not line.strip(_BLANKS) else line for line in named.split("\n"))
-        data = "\n".join(lines).encode()
-        return gzip.compress(data) if gzipped else data
+        found = self.client.get(f"/api/v1/namespaces/{SETTINGS_NAMESPACE}/secrets/{pool}-kube-system-bootstrap-config")
+        return user_data_of(b64decode(found["data"]["cloud-config"]).decode(), machine, gzipped=gzipped)
 
-    @contextmanager
     def machine(
-        self,
-        pool: str,
-        name: str,
-        *,
-        system: str = "ubuntu",
-        gzipped: bool = False,
-        trust: Trust | None = None,
-        room: int = 0,
-    ) -> Iterator[Machine]:
-        """The machine of a Machine as its provider makes it, switched off; ``room`` is that of its disk in bytes."""
-        self.instances += 1
-        folder = self.folder / f"machine-{self.instances}"
-        with machine(name, folder, self.images[system].root, self.net, room) as made:
-            install(made, system, trust or self.trust, self.containerd)
-            make_container(made)
-            user_data = self.user_data(pool, name, gzipped=gzipped)
-            if system != "flatcar":
-                seed(made, user_data, f"i-{self.instances}", name)
-            elif user_data.startswith(b"{"):
-                with_ignition(made, ignition(), user_data)
-            else:
-                with_cloud_init(made, user_data)
-            yield made
+        self, pool: str, name: str, *, system: str = "ubuntu", gzipped: bool = False, **more: Any
+    ) -> AbstractContextManager[Machine]:
+        """The machine of a Machine as its provider makes it, switched off; ``more`` as :meth:`Lane.machine` has it."""
+        return self.lane.machine(name, self.user_data(pool, name, gzipped=gzipped), system=system, **more)
 
-    @contextmanager
-    def virtual_machine(self, pool: str, name: str) -> Iterator[VirtualMachine]:
+    def virtual_machine(self, pool: str, name: str) -> AbstractContextManager[VirtualMachine]:
         """A machine of Ubuntu with a kernel of its own, switched off."""
-        self.instances += 1
-        folder = self.folder / f"machine-{self.instances}"
-        with virtual_machine(name, folder, self.images[VIRTUAL].root, self.net) as made:
-            install(made, "ubuntu", self.trust, self.containerd)
-            seed(made, self.user_data(pool, name), f"i-{self.instances}", name)
-            yield made
+        return self.lane.virtual_machine(name, self.user_data(pool, name))
 
     def node(self, name: str) -> Object | None:
         try:
@@ -231,9 +202,9 @@ class Site:
         self.objects.objects["MachineDeployment", "kube-system", name] = self.client.merge(path, change)
         self.objects.machine_set(name)
 
-    def publish_kubernetes(self, version: str, programs: Programs) -> None:
+    def publish_kubernetes(self, version: str) -> None:
         """Have the web offer another version of what is built from Kubernetes."""
-        self.net.publish("dl.k8s.io", _kubernetes(version, programs))
+        publish_downloads(self.net, self.stock, kubernetes(self.store, version))
 
     @contextmanager
     def web_from(self, day: datetime) -> Iterator[None]:
@@ -242,7 +213,7 @@ class Site:
         later = self.folder.parent / "web-later.pem"
         key = load_pem_private_key(present.read_bytes(), None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
-        _certificate(later, [*self.net.names], key, day)
+        certificate(later, [*self.net.names], key, day)
         self.net.present(later)
         yield
         self.net.present(present)
@@ -252,7 +223,7 @@ class Site:
         from cluster-info."""
         bundle = self.folder.parent / "authorities.pem"
         bundle.write_text("".join(authorities), "utf-8")
-        self.client.merge(_CLUSTER_INFO, {"data": {"kubeconfig": _cluster_info(bundle.read_text("utf-8"))}})
+        self.client.merge(_CLUSTER_INFO, {"data": cluster_info(_SERVER, bundle.read_text("utf-8"))["data"]})
         self.apply("--kubernetes-ca-bundle", str(bundle))
 
     @contextmanager
@@ -279,7 +250,7 @@ class Site:
             lambda: present({name: (other / name).read_bytes() for name in before}),
         )
         present(before)
-        self.client.merge(_CLUSTER_INFO, {"data": {"kubeconfig": _cluster_info(self.cluster.authority)}})
+        self.client.merge(_CLUSTER_INFO, {"data": cluster_info(_SERVER, self.cluster.authority)["data"]})
         shutil.rmtree(other)
 
     def _presented(self) -> bytes | None:
@@ -302,177 +273,64 @@ class Site:
 
 
 @contextmanager
-def site(folder: Path, binaries: Binaries, programs: Programs, images: Mapping[str, Image]) -> Iterator[Site]:
+def site(folder: Path, binaries: Binaries, store: Store) -> Iterator[Site]:
     """All of it, in a folder that is empty."""
     for name in ("cluster", "controllers", "web", "machines"):
         (folder / name).mkdir()
-    signer = Signer.made(folder / "gpg")
+    images = {system: image_of(store, system) for system in ("ubuntu", *RED_HAT, "flatcar", VIRTUAL)}
+    node, older = node_programs(store), containerd_1(store)
     with ExitStack() as stack:
-        stack.enter_context(closing(signer))
+        signer = stack.enter_context(closing(Signer.made(folder / "gpg")))
         cluster = stack.enter_context(running("nodes", folder / "cluster", binaries, host=API))
         _prepare(cluster)
         config = cluster.kubeconfig(folder / "controllers" / "kubeconfig")
-        authority = folder / "cluster" / "ca"
-        flags = (
-            *(f"--kubeconfig={config}", "--leader-elect=false", "--secure-port=0"),
-            *(f"--controllers={','.join(_CONTROLLERS)}", f"--cluster-signing-cert-file={authority}.crt"),
-            f"--cluster-signing-key-file={authority}.key",
-        )
-        command = (str(programs["kube-controller-manager"]), *flags)
-        stack.enter_context(kept(folder / "controllers", {"kube-controller-manager": command}))
-        (runc,) = images["ubuntu"].packages.glob("runc_*.deb")
-        containerd = containerd_files(folder / "web" / "containerd-2", programs, runc)
-        older = containerd_files(folder / "web" / "containerd-1", containerd_1(), runc)
-        web = _web(folder / "web", programs, images, signer, (containerd, older))
-        authority_of_web = _certificate(folder / "web.pem", [*web, MIRROR], ec.generate_private_key(ec.SECP256R1()))
-        net = stack.enter_context(internet("osm-gitops-boot", folder / "web.pem"))
-        for host, files in web.items():
-            net.publish(host, files)
+        stack.enter_context(controllers(folder / "controllers", controller_manager(store), config, folder / "cluster"))
+        stock = Stock.made(folder / "web", node, older, kubectl(store), images["ubuntu"])
+        webs = [ubuntu_web(folder / "web", stock, images["ubuntu"], signer)]
+        packages = RedHatPackages.made(folder / "web" / "rpms", stock, images["rockylinux"], signer)
+        webs += [packages.web(name, signer) for name in RED_HAT]
+        rocky = RED_HAT["rockylinux"]
+        lacking = [each for each in packages.packages if not each.name.startswith("socat-")]
+        webs.append({rocky.host: packages.repository(rocky, "AppStream", lacking, LACKING)})
+        webs.append({"registry.k8s.io": image("pause", PAUSE, pod_program(store))})
+        webs.append({REGISTRY: image("hello", "1", pod_program(store))})
+        hosts = [*dict.fromkeys(host for web in webs for host in web), "dl.k8s.io", "github.com", MIRROR]
+        trusted = certificate(folder / "web.pem", hosts, ec.generate_private_key(ec.SECP256R1()))
+        net = stack.enter_context(internet(NAMESPACE, folder / "web.pem"))
+        for web in webs:
+            for host, files in web.items():
+                net.publish(host, files)
+        publish_downloads(net, stock, kubernetes(store))
         net.names |= {API, PROXY}
         port = urlsplit(cluster.server).port
         assert port is not None
         stack.enter_context(relayed(net, API_PORT, ("127.0.0.1", port)))
         cluster.remember()
-        trust = Trust(authority_of_web, signer.keyring(), signer.public_key())
-        yield Site(cluster, net, images, folder / "machines", trust, containerd)
+        trust = Trust(trusted, signer.keyring(), signer.public_key())
+        lane = Lane(net, folder / "machines", images, trust, stock.containerd, ignition(store))
+        yield Site(cluster, lane, stock, store)
+
+
+def publish_downloads(net: Internet, stock: Stock, node: Kubernetes) -> None:
+    """What the built-in profiles and OSM's download, beside packages."""
+    minor = KUBERNETES.rpartition(".")[0]
+    urls = (
+        *(f"https://dl.k8s.io/{node.version}/bin/linux/amd64/{name}" for name in ("kubelet", "kubectl", "kubeadm")),
+        f"https://github.com/containernetworking/plugins/releases/download/{CNI}/cni-plugins-linux-amd64-{CNI}.tgz",
+        f"https://github.com/kubernetes-sigs/cri-tools/releases/download/{minor}.0/crictl-{minor}.0-linux-amd64.tar.gz",
+    )
+    for url in urls:
+        found = file_of(url, stock, node)
+        assert found is not None, url
+        net.publish(*found)
 
 
 def _prepare(cluster: Cluster) -> None:
     """What every cluster of KKP has: how machines reach it, who may fetch user-data, and who may join."""
     client = cluster.client()
-    cluster.namespace(_SETTINGS)
-    metadata = {"name": "cluster-info", "namespace": "kube-public"}
-    data = {"kubeconfig": _cluster_info(cluster.authority)}
-    client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
-    rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
-    role = {"name": "cloud-init-getter", "namespace": _SETTINGS}
-    client.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": role, "rules": rules})
-    client.create(_binding("RoleBinding", role, "Role", {"kind": "User", "name": _GETTER}))
-    account = {"name": "cloud-init-getter", "namespace": _SETTINGS}
-    client.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
-    token = cluster.token(cluster.account(_SETTINGS, "cloud-init-getter"))
-    client.create(secret("cloud-init-getter-token", _SETTINGS, {"token": token}))
-    for name, (cluster_role, group) in _BINDINGS.items():
-        metadata = {"name": f"tests-{name}"}
-        body = _binding("ClusterRoleBinding", metadata, "ClusterRole", {"kind": "Group", "name": group})
-        client.create(body | {"roleRef": body["roleRef"] | {"name": cluster_role}})
-
-
-def _cluster_info(authority: str) -> str:
-    trust = b64encode(authority.encode()).decode()
-    place = {"server": f"https://{API}:{API_PORT}", "certificate-authority-data": trust}
-    return json.dumps({"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "", "cluster": place}]})
-
-
-def _binding(kind: str, metadata: Mapping[str, str], role: str, subject: Mapping[str, str]) -> Object:
-    group = "rbac.authorization.k8s.io"
-    return {
-        "apiVersion": f"{group}/v1",
-        "kind": kind,
-        "metadata": dict(metadata),
-        "roleRef": {"apiGroup": group, "kind": role, "name": metadata["name"]},
-        "subjects": [{"apiGroup": group, **subject}],
-    }
-
-
-def _web(
-    folder: Path, programs: Programs, images: Mapping[str, Image], signer: Signer, containerd: tuple[Path, Path]
-) -> Mapping[str, Mapping[str, Content]]:
-    """Everything that the profiles name, by host and path; ``containerd`` are the files of version 2 and 1."""
-    debs = sorted(images["ubuntu"].packages.glob("*.deb"))
-    docker = apt_archive([containerd_deb(folder, "containerd.io", containerd[0])], ["noble"], ["stable"], signer)
-    suites = ("noble", "noble-updates", "noble-security")
-    others = [containerd_deb(folder, "containerd", containerd[0]), *(empty_deb(folder, name) for name in _LARGE)]
-    ubuntu = apt_archive([*debs, *others], suites, ("main", "restricted", "universe"), signer)
-    crictl = f"{KUBERNETES.rpartition('.')[0]}.0"
-    rpms = folder / "rpms"
-    rpms.mkdir()
-    new = (each for each in images["rockylinux"].new_packages() if not each.name.startswith("runc_"))
-    packages = red_hat_packages(rpms, new, signer)
-    repositories = {
-        "BaseOS": yum_repository(rpms / "BaseOS", []),
-        "AppStream": yum_repository(rpms / "AppStream", packages),
-        LACKING: yum_repository(rpms / LACKING, [each for each in packages if not each.name.startswith("socat-")]),
-    }
-    newer = containerd_rpm(rpms, "containerd.io", CONTAINERD, containerd[0], signer)
-    older = containerd_rpm(rpms, "containerd", CONTAINERD_1, containerd[1], signer)
-    docker_rpms = yum_repository(rpms / "docker", [newer])
-    amazon = {"core": repositories["AppStream"], "extras": yum_repository(rpms / "extras", [older])}
-    plugins = {each.name: each.read_bytes() for each in programs.cni}
-    return {
-        UBUNTU_ARCHIVE: {f"/ubuntu{path}": content for path, content in ubuntu.items()},
-        "download.docker.com": {
-            **{f"/linux/ubuntu{path}": content for path, content in docker.items()},
-            "/linux/ubuntu/gpg": signer.public_key(),
-            **{f"/linux/rhel/9/x86_64/stable{path}": content for path, content in docker_rpms.items()},
-            "/linux/rhel/gpg": signer.public_key(),
-        },
-        **{RED_HAT[name].host: _red_hat(RED_HAT[name], repositories) for name in ("rockylinux", "rhel")},
-        RED_HAT["amzn2"].host: _red_hat(RED_HAT["amzn2"], amazon),
-        "dl.k8s.io": _kubernetes(KUBERNETES, programs),
-        "registry.k8s.io": image("pause", PAUSE, pod_program()),
-        REGISTRY: image("hello", "1", pod_program()),
-        "github.com": {
-            **_with_sum(
-                f"/containernetworking/plugins/releases/download/{CNI}/cni-plugins-linux-amd64-{CNI}.tgz",
-                _archive(folder / "cni.tgz", plugins),
-                named=True,
-            ),
-            **_with_sum(
-                f"/kubernetes-sigs/cri-tools/releases/download/{crictl}/crictl-{crictl}-linux-amd64.tar.gz",
-                _archive(folder / "crictl.tgz", {"crictl": _CRICTL}),
-            ),
-        },
-    }
-
-
-def _red_hat(system: RedHat, repositories: Mapping[str, Mapping[str, Content]]) -> Mapping[str, Content]:
-    folders = {name: system.repository(name, system.release, "x86_64") for name in repositories}
-    return {f"{folders[name]}{path}": file for name, files in repositories.items() for path, file in files.items()}
-
-
-def _kubernetes(version: str, programs: Programs) -> Mapping[str, Content]:
-    """Its binaries; OSM's profiles install kubeadm, which nothing of theirs calls: the content is that of kubectl."""
-    files = {"kubelet": programs["kubelet"], "kubectl": programs["kubectl"], "kubeadm": programs["kubectl"]}
-    return {
-        path: content
-        for name, file in files.items()
-        for path, content in _with_sum(f"/{version}/bin/linux/amd64/{name}", file).items()
-    }
-
-
-def _with_sum(path: str, file: Path, *, named: bool = False) -> dict[str, Content]:
-    """A file, and its checksum as it is published beside it: alone, or with the name of the file behind."""
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    line = f"{digest}  {path.rpartition('/')[2]}\n" if named else digest
-    return {path: file, f"{path}.sha256": line.encode()}
-
-
-def _archive(path: Path, files: Mapping[str, bytes]) -> Path:
-    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
-        for name, data in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), 0o755
-            archive.addfile(entry, io.BytesIO(data))
-    return path
-
-
-def _certificate(
-    path: Path, hosts: Sequence[str], key: ec.EllipticCurvePrivateKey, later: datetime | None = None
-) -> bytes:
-    """Write a certificate of all hosts with its key: the authority that machines trust in place of the public ones, or
-    one of that authority which is valid from a ``later`` time on."""
-    since = later or datetime(2020, 1, 1, tzinfo=UTC)
-    until = datetime(2099, 1, 1, tzinfo=UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "the internet of the tests")])
-    # The same name would make it another authority, which nobody trusts.
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])]) if later else name
-    made = (
-        x509.CertificateBuilder(name, subject, key.public_key(), x509.random_serial_number(), since, until)
-        .add_extension(x509.BasicConstraints(ca=not later, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    certificate = made.public_bytes(Encoding.PEM)
-    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + certificate)
-    return certificate
+    client.create(cluster_info(_SERVER, cluster.authority))
+    cluster.namespace(SETTINGS_NAMESPACE)
+    for body in joining_rights():
+        if body["kind"] != "Namespace":
+            client.create(body)
+    client.create(getter_secret(cluster.token(cluster.account(SETTINGS_NAMESPACE, "cloud-init-getter"))))

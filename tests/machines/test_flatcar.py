@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.commands.boot.lane.machine import Machine
 from tests.machines.checks import is_well, says_what_the_pool_says
-from tests.machines.machine import Machine
 from tests.machines.site import Site
 
 pytestmark = pytest.mark.boot

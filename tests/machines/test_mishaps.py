@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
+from osm_gitops.commands.boot.lane.machine import content
+from osm_gitops.commands.boot.lane.programs import KUBERNETES
 from tests.machines.checks import is_well, overlay_of, says_what_the_pool_says, taints
-from tests.machines.machine import content
-from tests.machines.programs import KUBERNETES, next_release
 from tests.machines.site import API, MIRROR, Site
 
 pytestmark = pytest.mark.boot
@@ -103,7 +103,8 @@ def test_certificates_of_tomorrow_as_a_slow_clock_sees_them_are_named_and_only_t
 
 
 def test_an_upgrade_of_the_kubelet_is_for_new_machines_and_leaves_the_old_one_as_it_is(site: Site) -> None:
-    version, programs = next_release()
+    minor, _, patch = KUBERNETES.rpartition(".")
+    version = f"{minor}.{int(patch) + 1}"  # the same sources with another number
     site.pool("workers")
     site.apply()
     with site.machine("workers", "workers-12") as old:
@@ -112,7 +113,7 @@ def test_an_upgrade_of_the_kubelet_is_for_new_machines_and_leaves_the_old_one_as
         is_well(old)
         old.shut_down()
         before = content(old, _LASTING)
-        site.publish_kubernetes(version, programs)
+        site.publish_kubernetes(version)
         site.upgrade("workers", version)
         site.apply()
         with site.machine("workers", "workers-13") as new:

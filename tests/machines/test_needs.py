@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.machines import needs
+from osm_gitops.commands.boot.lane import needs
+from osm_gitops.commands.boot.lane.needs import missing
+from osm_gitops.errors import Code
 
 
 def test_everything_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(needs, "CACHE", tmp_path / "machines")
+    lacks = ("systemd-nspawn", "mmdebstrap", "qemu-system-x86_64", "go")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(shutil, "which", lambda name: None if name in ("systemd-nspawn", "mmdebstrap") else name)
+    monkeypatch.setattr(shutil, "which", lambda name, **_: None if name in lacks else name)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1))
     monkeypatch.setattr(needs, "_HEADERS", {tmp_path / "blkid.h": "libblkid-dev"})
-    with pytest.raises(needs.MissingError) as missing:
-        needs.check()
-    text = str(missing.value)
-    assert "root: namespaces and mounts of a whole machine (run `sudo make boot`)" in text
-    assert "packages: run `apt-get install libblkid-dev mmdebstrap systemd-container`" in text
-    assert f"disk: 10 GiB below {tmp_path / 'machines'}, 0.0 GiB are free" in text
+    cache = tmp_path / "not" / "there"
+    found = missing(cache, virtual=False, built=False)
+    assert {each.code for each in found} == {Code.BOOT_NEEDS}
+    assert [each.fix for each in found] == [
+        "Run it with sudo",
+        "Run apt-get install libblkid-dev mmdebstrap systemd-container",
+        "Install osm-gitops[boot], which brings it",
+        "Set XDG_CACHE_HOME to another folder",
+    ]
+    assert (found[-1].where, "10 GiB" in found[-1].what) == (str(cache), True)
+    virtual = missing(cache, virtual=True, built=False)
+    assert "mmdebstrap qemu-system-x86 systemd-container" in virtual[1].fix
 
 
-def test_what_is_built_already_takes_no_more_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(needs, "CACHE", tmp_path)
+def test_what_is_built_already_takes_no_more_disk_and_no_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(shutil, "which", lambda name, **_: None if name == "go" else name)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1))
     monkeypatch.setattr(needs, "_HEADERS", {})
-    (tmp_path / "complete").touch()
-    needs.check()
+    assert missing(tmp_path, virtual=True, built=True) == []
+
+
+def test_other_systems_than_linux_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    (found,) = missing(tmp_path, virtual=False, built=True)
+    assert (found.code, "darwin" in found.what) == (Code.BOOT_NEEDS, True)

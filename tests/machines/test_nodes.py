@@ -12,14 +12,14 @@ from typing import Final
 
 import pytest
 
+from osm_gitops.commands.boot.lane.internet import PROXY_PORT, proxied
+from osm_gitops.commands.boot.lane.machine import Machine, content
+from osm_gitops.commands.boot.lane.programs import KUBERNETES
+from osm_gitops.commands.boot.lane.systems import UBUNTU_ARCHIVE, without_default_route
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import GETTER_TOKEN
 from tests.machines.checks import is_well, overlay_of, says_what_the_pool_says, taints
-from tests.machines.internet import PROXY_PORT, proxied
-from tests.machines.machine import Machine, content
-from tests.machines.programs import KUBERNETES
 from tests.machines.site import API, MIRROR, PROXY, Site
-from tests.machines.systems import UBUNTU_ARCHIVE, without_default_route
 
 pytestmark = pytest.mark.boot
 

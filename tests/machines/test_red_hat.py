@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from osm_gitops.commands.boot.lane.programs import CONTAINERD_1
+from osm_gitops.commands.boot.lane.systems import RED_HAT
 from tests.machines.checks import is_well, says_what_the_pool_says
-from tests.machines.programs import CONTAINERD_1
 from tests.machines.site import LACKING, Site
-from tests.machines.systems import RED_HAT
 
 pytestmark = pytest.mark.boot
 

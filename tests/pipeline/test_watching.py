@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from osm_gitops.cli import watching as command
+from osm_gitops.commands.boot.lane.binaries import Binaries
 from osm_gitops.errors import Code
 from osm_gitops.kube.watch import Changed, Opened
 from osm_gitops.pipeline.schedule import Batch, Schedule
 from osm_gitops.pipeline.watching import FromWatch, Message, Moved, Watching
 from tests.apiserver.after_osm import REVISION, AfterOsm
-from tests.apiserver.binaries import Binaries
 from tests.apiserver.client import Object
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, answer, drop, during

@@ -11,9 +11,9 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from tests.machines.internet import ADDRESS, MACHINE_ADDRESS
-from tests.machines.machine import Machine
-from tests.machines.needs import output
+from osm_gitops.commands.boot.lane.internet import ADDRESS, MACHINE_ADDRESS
+from osm_gitops.commands.boot.lane.machine import Machine
+from osm_gitops.commands.boot.lane.needs import output
 
 _NETWORK: Final = f"""\
 [Match]
@@ -62,7 +62,7 @@ ExecStart=/usr/bin/coreos-cloudinit --from-file={_USER_DATA}
 [Install]
 WantedBy=multi-user.target
 """
-_COREOS_CLOUDINIT: Final = (Path(__file__).parent / "coreos_cloudinit.py").read_text("utf-8")
+_COREOS_CLOUDINIT: Final = Path(__file__).parent / "files" / "coreos-cloudinit"
 _FIRST_BOOT: Final = "/boot/flatcar/first_boot"
 
 
@@ -123,5 +123,5 @@ def _first_boot(machine: Machine, program: Path, user_data: Path) -> None:
 def with_cloud_init(machine: Machine, user_data: bytes) -> None:
     """Have Flatcar's cloud-init apply it at each boot."""
     machine.write({_USER_DATA: user_data, "/usr/lib/systemd/system/lane-user-data.service": _CLOUD_INIT})
-    machine.write({"/usr/bin/coreos-cloudinit": _COREOS_CLOUDINIT}, 0o755)
+    machine.write({"/usr/bin/coreos-cloudinit": _COREOS_CLOUDINIT.read_bytes()}, 0o755)
     output("chroot", str(machine.disk), "systemctl", "enable", "--quiet", "lane-user-data")

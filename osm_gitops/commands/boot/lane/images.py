@@ -9,17 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-import shutil
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock
-
-from tests.machines.needs import CACHE, output
-from tests.machines.systems import RED_HAT
+from osm_gitops.commands.boot.lane.needs import output
+from osm_gitops.commands.boot.lane.store import Store
+from osm_gitops.commands.boot.lane.systems import RED_HAT
 
 VIRTUAL: Final = "virtual ubuntu"
 """Ubuntu with a kernel, for virtual machines."""
@@ -62,39 +59,32 @@ class Image:
         return [each for each in sorted(self.packages.glob("*.deb")) if each.name.partition("_")[0] not in there]
 
 
-def images() -> Mapping[str, Image]:
-    """By system; made where they are not there: a minute or two each. Raises AssertionError with mmdebstrap's
-    errors."""
-    red_hat = _image((*_IMAGE, *_OF_RED_HAT))
-    return {
-        "ubuntu": _image(_IMAGE),
-        **dict.fromkeys(RED_HAT, red_hat),
-        "flatcar": _image(_FLATCAR),
-        VIRTUAL: _image((*_IMAGE, *_KERNEL)),
-    }
+def image_of(store: Store, system: str) -> Image:
+    """The image of a system, or :data:`VIRTUAL`; made where it is not there: a minute or two.
 
-
-def _image(included: Sequence[str]) -> Image:
+    Raises LaneError with mmdebstrap's errors.
+    """
+    included = {
+        **dict.fromkeys(RED_HAT, (*_IMAGE, *_OF_RED_HAT)),
+        "flatcar": _FLATCAR,
+        VIRTUAL: (*_IMAGE, *_KERNEL),
+    }.get(system, _IMAGE)
     recipe = hashlib.sha256(json.dumps([_RELEASE, included, _LATER, _LEFT_OUT]).encode()).hexdigest()[:16]
-    folder = CACHE / f"debian-{recipe}"
-    with FileLock(CACHE / "debian.lock"):
-        if not folder.is_dir():
-            _make(folder, included)
+    folder = store.made(
+        "debian", recipe, lambda folder: _make(folder, included), "making the root of machines of Debian's packages"
+    )
     return Image(folder / "root", folder / "packages")
 
 
 def _make(folder: Path, included: Sequence[str]) -> None:
-    print("making the root of the machines of Debian's packages: some minutes, once", file=sys.stderr, flush=True)
-    unfinished = folder.with_suffix(".new")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    (unfinished / "packages").mkdir(parents=True)
+    packages = folder / "packages"
+    packages.mkdir()
     fetch = (
         'APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get --yes --download-only --no-install-recommends install '
         + shlex.join(_LATER)
     )
-    keep = f'cp "$1"/var/cache/apt/archives/*.deb {shlex.quote(str(unfinished / "packages"))}'
+    keep = f'cp "$1"/var/cache/apt/archives/*.deb {shlex.quote(str(packages))}'
     options = (*_LEFT_OUT, "--dpkgopt=force-unsafe-io", f"--include={','.join(included)}")
     hooks = (f"--customize-hook={fetch}", f"--customize-hook={keep}")
-    where = (_RELEASE, str(unfinished / "root"))
+    where = (_RELEASE, str(folder / "root"))
     output("mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory", *options, *hooks, *where)
-    unfinished.replace(folder)

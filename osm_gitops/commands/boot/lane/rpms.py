@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.machines.needs import output
-from tests.machines.packages import Signer
+from osm_gitops.commands.boot.lane.needs import output
+from osm_gitops.commands.boot.lane.packages import Signer
 
-_INSTALLED: Final = (
+INSTALLED: Final = (
     *("ca-certificates", "cifs-utils", "conntrack-tools", "e2fsprogs", "ebtables", "ethtool", "ipvsadm", "iptables"),
     *("jq", "kmod", "lvm2", "nfs-utils", "socat", "tar", "util-linux", "xfsprogs"),
 )
@@ -25,7 +25,7 @@ _SPEC: Final = """\
 Name: {name}
 Version: {version}
 Release: 1.el9
-Summary: of the tests
+Summary: of the lane
 License: none
 AutoReqProv: no
 {requires}
@@ -34,7 +34,7 @@ AutoReqProv: no
 %global _build_id_links none
 %global _binary_payload w1.gzdio
 %description
-Of the tests.
+Of the lane.
 %install
 mkdir -p %{{buildroot}}
 cp -a {root}/. %{{buildroot}}/
@@ -55,12 +55,17 @@ def red_hat_packages(folder: Path, debs: Iterable[Path], signer: Signer) -> list
         for suffix in ("", "-save", "-restore"):
             (root / "usr" / "sbin" / f"{name}{suffix}").symlink_to("xtables-nft-multi")
     files = _rpm(folder, _FILES, "1.0", signer, root)
-    return [files, *(_rpm(folder, name, "1.0", signer, requires=[_FILES]) for name in _INSTALLED)]
+    return [files, *(_rpm(folder, name, "1.0", signer, requires=[_FILES]) for name in INSTALLED)]
 
 
 def containerd_rpm(folder: Path, name: str, version: str, files: Path, signer: Signer) -> Path:
     """A package of containerd: Docker's or Amazon's."""
     return _rpm(folder, name, version, signer, files)
+
+
+def empty_rpm(folder: Path, name: str, signer: Signer) -> Path:
+    """A package that has nothing but its name."""
+    return _rpm(folder, name, "1.0", signer)
 
 
 def yum_repository(folder: Path, packages: Iterable[Path]) -> Mapping[str, Path]:

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import yaml
-
-from tests.machines import flatcar
-from tests.machines.internet import ADDRESS, MACHINE_ADDRESS
-from tests.machines.machine import Machine
-from tests.machines.needs import output
+from osm_gitops.commands.boot.lane import flatcar
+from osm_gitops.commands.boot.lane.internet import ADDRESS, MACHINE_ADDRESS
+from osm_gitops.commands.boot.lane.machine import Machine
+from osm_gitops.commands.boot.lane.needs import output
 
 UBUNTU_ARCHIVE: Final = "archive.ubuntu.com"
 
@@ -200,7 +198,7 @@ def _prepare_cloud_init(machine: Machine, system: str) -> None:
             "/etc/machine-id": "",
         }
     )
-    machine.write({_NETPLAN_FILE: yaml.safe_dump(_NETPLAN)}, 0o600)
+    machine.write({_NETPLAN_FILE: json.dumps(_NETPLAN)}, 0o600)
 
 
 def _ubuntu(trust: Trust) -> Mapping[str, str | bytes]:
@@ -232,13 +230,13 @@ def _red_hat(system: RedHat, trust: Trust) -> Mapping[str, str | bytes]:
 
 def without_default_route(machine: Machine) -> None:
     """Its network reaches the internet's address and nothing else."""
-    network = yaml.safe_load(machine.path(_NETPLAN_FILE).read_text("utf-8"))
+    network = json.loads(machine.path(_NETPLAN_FILE).read_text("utf-8"))
     del network["network"]["ethernets"]["eth0"]["routes"]
-    machine.write({_NETPLAN_FILE: yaml.safe_dump(network)}, 0o600)
+    machine.write({_NETPLAN_FILE: json.dumps(network)}, 0o600)
 
 
 def seed(machine: Machine, user_data: bytes, instance: str, hostname: str) -> None:
     """What the provider hands to cloud-init."""
     metadata: Mapping[str, str] = {"instance-id": instance, "local-hostname": hostname}
     folder = "/var/lib/cloud/seed/nocloud"
-    machine.write({f"{folder}/user-data": user_data, f"{folder}/meta-data": yaml.safe_dump(dict(metadata))})
+    machine.write({f"{folder}/user-data": user_data, f"{folder}/meta-data": json.dumps(metadata)})

@@ -1,4 +1,4 @@
-module osm-gitops/tests/machines/ignition
+module osm-gitops/boot/ignition
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module osm-gitops/tests/machines/containerd-1.7
+module osm-gitops/boot/containerd-1.7
 
 go 1.26.0
 

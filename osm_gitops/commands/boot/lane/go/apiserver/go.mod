@@ -1,4 +1,4 @@
-module osm-gitops/tests/apiserver
+module osm-gitops/boot/apiserver
 
 go 1.26.0
 

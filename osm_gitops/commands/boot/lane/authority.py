@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -17,8 +17,8 @@ _SINCE, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=U
 
 
 def issue(folder: Path, name: str, *names: str) -> None:
-    """Write ``ca.crt`` with ``ca.key``, ``server.crt`` with ``server.key`` for loopback and further names, the same for
-    machines as ``api.crt`` with ``api.key``, and ``accounts.key`` for ServiceAccounts."""
+    """Write ``ca.crt`` with ``ca.key``, ``server.crt`` with ``server.key`` for loopback and further names or
+    addresses, the same for machines as ``api.crt`` with ``api.key``, and ``accounts.key`` for ServiceAccounts."""
     authority, server = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"authority of {name}")])
     root = (
@@ -28,8 +28,7 @@ def issue(folder: Path, name: str, *names: str) -> None:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority.public_key()), critical=False)
         .sign(authority, hashes.SHA256())
     )
-    known = [x509.DNSName(each) for each in ("localhost", *names)]
-    addresses = [*known, x509.IPAddress(IPv4Address("127.0.0.1"))]
+    addresses = [general_name(each) for each in ("localhost", "127.0.0.1", *names)]
     leaf = (
         _certificate(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), issuer, server.public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -45,6 +44,14 @@ def issue(folder: Path, name: str, *names: str) -> None:
     (folder / "api.crt").write_bytes(leaf.public_bytes(Encoding.PEM))
     (folder / "api.key").write_bytes(_pem(server))
     (folder / "accounts.key").write_bytes(_pem(ec.generate_private_key(ec.SECP256R1())))
+
+
+def general_name(host: str) -> x509.GeneralName:
+    """A host as certificates name it: an address, or a name of DNS."""
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def _certificate(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:

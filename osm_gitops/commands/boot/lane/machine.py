@@ -1,6 +1,6 @@
 """A machine: a root that boots under its own systemd, with a network card and a datasource, and that can lose power.
 
-It is a container of systemd-nspawn in the machine's namespace of :class:`tests.machines.internet.Internet`. Its disk is
+It is a container of systemd-nspawn in the machine's namespace of :class:`~.internet.Internet`. Its disk is
 an overlay above the root of an image, so that a machine which boots a second time has what it wrote at first.
 """
 
@@ -16,8 +16,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
-from tests.machines.internet import Internet, unplug
-from tests.machines.needs import output
+from osm_gitops.commands.boot.lane.internet import Internet, unplug
+from osm_gitops.commands.boot.lane.needs import output
+from osm_gitops.errors import Code, LaneError, Problem
 
 _REBOOT: Final = 133
 """How systemd-nspawn ends when the machine asks for another boot."""
@@ -98,7 +99,6 @@ class Machine:
 
     def boot(self) -> None:
         """Switch it on."""
-        assert self._process is None, "the machine runs already"
         unplug(self.net)
         if self.before_boot is not None:
             self.before_boot()
@@ -172,9 +172,10 @@ class Machine:
         )
 
     def says(self, *command: str) -> str:
-        """What a command on the machine prints; it must end well."""
+        """What a command on the machine prints. Raises LaneError if it fails."""
         ran = self.run(*command)
-        assert ran.returncode == 0, f"{' '.join(command)} ended with {ran.returncode}: {ran.stdout}{ran.stderr}"
+        if ran.returncode != 0:
+            raise self._failure(f"{' '.join(command)} ended with {ran.returncode}: {ran.stdout}{ran.stderr}")
         return ran.stdout.strip()
 
     def journal(self, *units: str) -> str:
@@ -184,7 +185,7 @@ class Machine:
         return output("journalctl", "--no-pager", "-o", "short-monotonic", "--directory", str(folder), *chosen)
 
     def until(self, what: str, reached: Callable[[], bool], seconds: float = 300) -> None:
-        """Wait for something. Raises AssertionError with the end of what the machine says where it does not come."""
+        """Wait for something. Raises LaneError if it does not come; what the machine says is its note."""
         end = monotonic() + seconds
         while monotonic() < end:
             if not self.runs:
@@ -193,7 +194,12 @@ class Machine:
                 return
             sleep(0.5)
         state = "" if self.runs else ", and the machine has ended"
-        raise AssertionError(f"{self.name}: {what}: not within {seconds} s{state}\n{self.report()}")
+        raise self._failure(f"{what}: not within {seconds} s{state}")
+
+    def _failure(self, what: str) -> LaneError:
+        failure = LaneError([Problem(Code.BOOT_LANE_FAILED, what, about=f"machine {self.name}")])
+        failure.add_note(self.report())
+        return failure
 
     def report(self) -> str:
         """What there is to know about a machine that did not do what it should."""

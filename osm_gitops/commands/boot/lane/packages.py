@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.machines.needs import output
-from tests.machines.programs import CONTAINERD, Programs
+from osm_gitops.commands.boot.lane.needs import output
+from osm_gitops.commands.boot.lane.programs import CONTAINERD, Programs
 
 _UNIT: Final = """\
 [Unit]
@@ -35,7 +35,7 @@ OOMScoreAdjust=-999
 WantedBy=multi-user.target
 """
 
-_NAME: Final = "archives of the tests"
+_NAME: Final = "archives of the lane"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def containerd_deb(folder: Path, name: str, files: Path) -> Path:
     (control / "control").write_text(
         f"Package: {name}\nVersion: {CONTAINERD}-1~ubuntu.24.04~noble\nArchitecture: amd64\n"
         "Depends: libc6, libseccomp2\nConflicts: containerd, containerd.io, runc\nReplaces: containerd, runc\n"
-        "Maintainer: the tests <tests@example.com>\nDescription: containerd, of the tests\n",
+        "Maintainer: the lane <lane@example.com>\nDescription: containerd, of the lane\n",
         "utf-8",
     )
     script = control / "postinst"
@@ -125,8 +125,8 @@ def empty_deb(folder: Path, name: str) -> Path:
     control = folder / name / "DEBIAN" / "control"
     control.parent.mkdir(parents=True)
     control.write_text(
-        f"Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: the tests <tests@example.com>\n"
-        "Description: of the tests, and empty\n",
+        f"Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: the lane <lane@example.com>\n"
+        "Description: of the lane, and empty\n",
         "utf-8",
     )
     archive = folder / f"{name}_1.0_all.deb"
@@ -159,7 +159,7 @@ def apt_archive(
                     sums.append(f" {hashlib.sha256(content).hexdigest()} {len(content)} {place}")
             index = ""
         release = (
-            f"Origin: tests\nLabel: tests\nSuite: {suite}\nCodename: {suite}\nDate: Sat, 01 Jan 2022 00:00:00 UTC\n"
+            f"Origin: lane\nLabel: lane\nSuite: {suite}\nCodename: {suite}\nDate: Sat, 01 Jan 2022 00:00:00 UTC\n"
             f"Architectures: amd64\nComponents: {' '.join(parts)}\nSHA256:\n" + "\n".join(sums) + "\n"
         )
         files[f"/dists/{suite}/InRelease"] = signer.clear_signed(release)

@@ -15,7 +15,7 @@ import ssl
 import struct
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,7 +25,7 @@ from urllib.parse import unquote
 
 from filelock import FileLock
 
-from tests.machines.needs import output
+from osm_gitops.commands.boot.lane.needs import output
 
 ADDRESS: Final = "10.77.0.1"
 MACHINE_ADDRESS: Final = "10.77.0.2"
@@ -40,7 +40,8 @@ Content = bytes | Path
 
 @dataclass
 class Internet:
-    """``files`` by host and path is what there is; ``names`` the hosts that DNS knows, all at one address.
+    """``files`` by host and path is what there is; ``names`` the hosts that DNS knows, all at one address. A host
+    without a file of that path answers as a mirror of others does: ``/dl.k8s.io/x`` is ``/x`` of ``dl.k8s.io``.
 
     ``asked`` are the requests of the web by host and path, with their status, in order; ``refused`` the names that DNS
     did not know. ``near`` are the names that a machine finds by itself, if not all, ``by_machine`` the hosts whose web
@@ -81,19 +82,32 @@ class Internet:
     def answer(self, client: str, host: str, path: str) -> Content | None:
         if client == MACHINE_ADDRESS:
             self.by_machine.add(host)
-        found = self.broken.get(path, self.files.get((host, path)))
+        found = self.broken.get(path, self.find(host, path))
         self.asked.append((host, path, 404 if found is None else 200))
+        return found
+
+    def find(self, host: str, path: str) -> Content | None:
+        """A file of a host, its own or one that it mirrors (docs/how-to/air-gap.md)."""
+        found = self.files.get((host, path))
+        parts = path.split("/")
+        for number in range(1, len(parts)) if found is None else ():
+            found = self.files.get((parts[number], f"/{'/'.join(parts[number + 1 :])}"))
+            if found is not None:
+                break
         return found
 
 
 @contextmanager
-def internet(name: str, certificate: Path) -> Iterator[Internet]:
-    """Both namespaces and the servers. ``certificate`` has a certificate of all names, and its key."""
+def internet(name: str, certificate: Path, addresses: Iterable[str] = ()) -> Iterator[Internet]:
+    """Both namespaces and the servers. ``certificate`` has a certificate of all names, and its key. The servers have
+    more IPv4 ``addresses``, if machines are to find them by these."""
     found = Internet(name, f"{name}-machine")
     with ExitStack() as stack:
         # Namespaces have one name on a machine: a second run waits for the first.
         stack.enter_context(FileLock(f"/run/lock/{name}.lock"))
         _connect(stack, found)
+        for address in addresses:
+            output("ip", "-n", name, "address", "add", f"{address}/32", "dev", "lo")
         dns = stack.enter_context(closing(_inside(name, lambda: _bound(socket.SOCK_DGRAM, 53))))
         _start(stack, lambda: _serve_names(dns, found), dns)
         found.present(certificate)
@@ -106,13 +120,13 @@ def internet(name: str, certificate: Path) -> Iterator[Internet]:
 
 
 @contextmanager
-def proxied(found: Internet, folder: Path) -> Iterator[Callable[[], str]]:
-    """A real proxy (tinyproxy) at :data:`PROXY_PORT`, which finds all names; what it logs."""
+def proxied(found: Internet, folder: Path, port: int = PROXY_PORT) -> Iterator[Callable[[], str]]:
+    """A real proxy (tinyproxy), which finds all names; what it logs."""
     resolver = Path("/etc/netns") / found.namespace / "resolv.conf"  # what `ip netns exec` shows programs
     resolver.parent.mkdir(parents=True, exist_ok=True)
     resolver.write_text(f"nameserver {ADDRESS}\n", "utf-8")
     log, configuration = folder / "proxy.log", folder / "proxy.conf"
-    configuration.write_text(f"Port {PROXY_PORT}\nListen {ADDRESS}\nTimeout 60\nLogLevel Connect\n", "utf-8")
+    configuration.write_text(f"Port {port}\nTimeout 60\nLogLevel Connect\n", "utf-8")
     command = ("ip", "netns", "exec", found.namespace, "tinyproxy", "-d", "-c", str(configuration))
     with log.open("ab") as target, subprocess.Popen(command, stdout=target, stderr=target) as process:
         try:
@@ -245,7 +259,7 @@ def _inside(namespace: str, make: Callable[[], socket.socket]) -> socket.socket:
 def _bound(kind: socket.SocketKind, port: int) -> socket.socket:
     opened = socket.socket(socket.AF_INET, kind)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    opened.bind((ADDRESS, port))
+    opened.bind(("", port))  # in the namespace, which has no other way in than the machine's
     return opened
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.machines.internet import Internet, plug, unplug_again
-from tests.machines.machine import Machine
-from tests.machines.needs import output
+from osm_gitops.commands.boot.lane.internet import Internet, plug, unplug_again
+from osm_gitops.commands.boot.lane.machine import Machine
+from osm_gitops.commands.boot.lane.needs import output
 
 _SIZE: Final = "6G"
 _KERNEL: Final = (
@@ -33,7 +33,6 @@ class VirtualMachine(Machine):
     """Its disk is made of its folder when it is switched on, so it can be switched on once."""
 
     def boot(self) -> None:
-        assert self._process is None, "the machine runs already"
         # What packages ask for takes two minutes here, and nobody boots it again.
         self.write({"/etc/initramfs-tools/update-initramfs.conf": "update_initramfs=no\nbackup_initramfs=no\n"})
         image = self.folder / "disk.img"

@@ -1,8 +1,8 @@
 """Keeps programs running as long as somebody holds its standard input open, then removes their folder.
 
-A program of its own, which knows nothing but Python: however the tests end, the kernel closes the pipe that they
-hold, and neither the programs nor their data stay behind. A program that ends by itself takes the others with it; the
-folder with the logs then stays.
+A program of its own, which knows nothing but Python: however the process that started it ends, the kernel closes the
+pipe that it holds, and neither the programs nor their data stay behind. A program that ends by itself takes the others
+with it; the folder with the logs then stays.
 """
 
 from __future__ import annotations

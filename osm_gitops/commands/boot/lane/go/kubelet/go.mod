@@ -1,4 +1,4 @@
-module osm-gitops/tests/machines/kubelet
+module osm-gitops/boot/kubelet
 
 go 1.26.0
 

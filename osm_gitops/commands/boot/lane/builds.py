@@ -1,0 +1,38 @@
+"""Building programs from pinned Go modules."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from osm_gitops.commands.boot.lane.needs import go, output_of
+from osm_gitops.errors import Code, LaneError, Problem
+
+MODULES: Final = Path(__file__).parent / "go"
+"""The modules: each has a folder with go.mod and go.sum."""
+
+
+def compile_package(module: Path, flags: str, target: Path, package: str = ".", **settings: str) -> None:
+    """Build a package of a module. Raises LaneError with what Go says."""
+    build = ("-C", str(module), "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", flags)
+    run_go(*build, "-o", str(target), package, **settings)
+
+
+def run_go(*arguments: str, **settings: str) -> None:
+    """Call Go. Raises LaneError with what it says, and if there is none."""
+    program = go()
+    if program is None:
+        fix = "Install osm-gitops[boot], which brings it"
+        raise LaneError([Problem(Code.BOOT_NEEDS, "Go is not on the path", fix=fix)])
+    output_of((program, *arguments), settings)
+
+
+def digest_of(module: Path, recipe: str, names: Iterable[str] = ("*.go", "*.mod", "*.sum")) -> str:
+    """Of a module's files of these names, and of all else that decides what it becomes."""
+    digest = hashlib.sha256(recipe.encode())
+    paths = {path for name in names for path in module.rglob(name)}
+    for path in sorted(paths, key=lambda path: path.relative_to(module).as_posix()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
