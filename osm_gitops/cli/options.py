@@ -231,6 +231,7 @@ _TRUSTING: Mapping[str, str] = {
     "status": "status connects to the clusters that the tree names",
     "uninstall": "uninstall changes the clusters that the tree names",
     "install": "install may connect to the clusters that the tree names",
+    "boot": "boot runs the scripts of the pools that the tree has, as root",
     "init": "init reads no tree",
     "rekey": "rekey decrypts files with your private keys and encrypts them for the recipients that the tree names",
 }

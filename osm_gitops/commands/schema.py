@@ -41,6 +41,7 @@ class Described(Enum):
     RUNS = "runs"
     ROLLOUT = "rollout"
     REPORT = "report"
+    BOOT = "boot"
     CHECKUP = "checkup"
     PROFILES = "profiles"
     PROFILE_DIFF = "profile-diff"
@@ -68,6 +69,7 @@ SCHEMAS: Final[Mapping[Described, Callable[[], dict[str, Json]]]] = {
     Described.RUNS: _of("status.runs", "runs_schema"),
     Described.ROLLOUT: _of("rollout.report", "rollout_schema"),
     Described.REPORT: _of("report.json_report", "report_schema"),
+    Described.BOOT: _of("boot.report", "boot_schema"),
     Described.CHECKUP: _of("doctor.command", "checkup_schema"),
     Described.PROFILES: _of("osp.profile_list", "profiles_schema"),
     Described.PROFILE_DIFF: _of("osp.diff", "profile_diff_schema"),
@@ -81,8 +83,8 @@ def schema(
         typer.Argument(
             help="fleet: the fleet file. overlay: overlay.yaml. The others are for --output json. plan: of plan and "
             "refresh. explanation: of explain. downloads: of explain --downloads. findings: of validate. status: of "
-            "status. rollout: of rollout. report: of report. checkup: of doctor. profiles: of osp list. profile-diff: "
-            "of osp diff. log: lines of stderr with --log-format json."
+            "status. rollout: of rollout. report: of report. boot: of boot. checkup: of doctor. profiles: of osp list. "
+            "profile-diff: of osp diff. log: lines of stderr with --log-format json."
         ),
     ],
 ) -> int:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.commands.boot.lane.definitions import definition
 from tests.apiserver.client import Client, Object, Refused, path_of
 from tests.apiserver.cluster import Cluster
-from tests.apiserver.definitions import DEFINITIONS, definition, is_established
+from tests.apiserver.definitions import DEFINITIONS, is_established
 from tests.cli.scenes import pool, profile, secret
 
 _RBAC = "rbac.authorization.k8s.io"

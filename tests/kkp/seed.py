@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import yaml
 
+from osm_gitops.commands.boot.lane.definitions import definition
 from tests.apiserver.client import Object, path_of
 from tests.apiserver.cluster import ADMIN, Cluster
-from tests.apiserver.definitions import definition
 from tests.apiserver.inventory import ATTEMPTS
 from tests.apiserver.osm_deployment import osm_in_kkp, run_osm
 

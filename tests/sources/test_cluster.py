@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from osm_gitops.commands.boot.lane.definitions import definition
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code
 from osm_gitops.kube import api as door
@@ -21,7 +22,6 @@ from osm_gitops.sources.cluster import read_facts, read_machines, read_profiles
 from osm_gitops.sources.machines import read_machine
 from tests.apiserver.client import Object
 from tests.apiserver.cluster import Cluster
-from tests.apiserver.definitions import definition
 from tests.apiserver.rights import allow, rule
 from tests.cli.scenes import facts, pool, profile, secret
 from tests.faults import Expected

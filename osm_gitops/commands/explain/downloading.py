@@ -66,7 +66,11 @@ def downloads_of_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOp
     Raises InputError if it is not exactly one pool, or cannot be rendered.
     """
     problems: list[Problem] = []
-    cluster, machine = choose_pool(name, list(load_clusters(clusters, options, problems)), problems)
+    return downloads_of(*choose_pool(name, list(load_clusters(clusters, options, problems)), problems))
+
+
+def downloads_of(cluster: Loaded, machine: MachineDeployment) -> Downloads:
+    """What the nodes of a pool ask for. Raises InputError if it cannot be rendered."""
     collector = _DownloadCollector(neutral=False)
     collector.cluster(cluster, [machine])
     for failed in collector.failed.values():

@@ -15,10 +15,12 @@ import ssl
 import struct
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -43,6 +45,7 @@ class Internet:
     """``files`` by host and path is what there is; ``names`` the hosts that DNS knows, all at one address. A host
     without a file of that path answers as a mirror of others does: ``/dl.k8s.io/x`` is ``/x`` of ``dl.k8s.io``.
 
+    ``elsewhere`` are the addresses of names that have another one.
     ``asked`` are the requests of the web by host and path, with their status, in order; ``refused`` the names that DNS
     did not know. ``near`` are the names that a machine finds by itself, if not all, ``by_machine`` the hosts whose web
     servers it asked by itself, not by a proxy. ``down`` are ports that take no connection, ``broken`` paths that are
@@ -53,6 +56,7 @@ class Internet:
     machine_namespace: str
     files: dict[tuple[str, str], Content] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    elsewhere: dict[str, str] = field(default_factory=dict)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
     near: frozenset[str] | None = None
@@ -86,6 +90,10 @@ class Internet:
         self.asked.append((host, path, 404 if found is None else 200))
         return found
 
+    def add_address(self, address: str) -> None:
+        """Have one more address for what machines find by another one than that of the web."""
+        output("ip", "-n", self.namespace, "address", "add", f"{address}/32", "dev", "lo")
+
     def find(self, host: str, path: str) -> Content | None:
         """A file of a host, its own or one that it mirrors (docs/how-to/air-gap.md)."""
         found = self.files.get((host, path))
@@ -98,21 +106,28 @@ class Internet:
 
 
 @contextmanager
-def internet(name: str, certificate: Path, addresses: Iterable[str] = ()) -> Iterator[Internet]:
-    """Both namespaces and the servers. ``certificate`` has a certificate of all names, and its key. The servers have
-    more IPv4 ``addresses``, if machines are to find them by these."""
+def internet(
+    name: str, certificate: Path, addresses: Sequence[str] = (), ports: Mapping[int, bool] | None = None
+) -> Iterator[Internet]:
+    """Both namespaces and the servers. ``certificate`` has a certificate of all names, and its key.
+
+    The servers have more IPv4 ``addresses``, if machines are to find them by these, and listen at more ``ports``, with
+    TLS or without.
+    """
     found = Internet(name, f"{name}-machine")
     with ExitStack() as stack:
         # Namespaces have one name on a machine: a second run waits for the first.
         stack.enter_context(FileLock(f"/run/lock/{name}.lock"))
         _connect(stack, found)
         for address in addresses:
-            output("ip", "-n", name, "address", "add", f"{address}/32", "dev", "lo")
-        dns = stack.enter_context(closing(_inside(name, lambda: _bound(socket.SOCK_DGRAM, 53))))
+            found.add_address(address)
+        dns = stack.enter_context(closing(_inside(name, partial(_bound, socket.SOCK_DGRAM, 53, ADDRESS))))
         _start(stack, lambda: _serve_names(dns, found), dns)
         found.present(certificate)
-        for port, trust in ((80, None), (443, found.trust)):
-            server = _Web(found, _inside(name, lambda port=port: _bound(socket.SOCK_STREAM, port)), trust)  # type: ignore[misc]
+        served = {**(ports or {}), 80: False, 443: True}
+        for (port, with_tls), address in product(served.items(), (ADDRESS, *addresses)):
+            listener = _inside(name, partial(_bound, socket.SOCK_STREAM, port, address))
+            server = _Web(found, listener, found.trust if with_tls else None)
             stack.callback(server.server_close)
             threading.Thread(target=server.serve_forever, daemon=True).start()
             stack.callback(server.shutdown)
@@ -120,13 +135,15 @@ def internet(name: str, certificate: Path, addresses: Iterable[str] = ()) -> Ite
 
 
 @contextmanager
-def proxied(found: Internet, folder: Path, port: int = PROXY_PORT) -> Iterator[Callable[[], str]]:
+def proxied(
+    found: Internet, folder: Path, port: int = PROXY_PORT, address: str = ADDRESS
+) -> Iterator[Callable[[], str]]:
     """A real proxy (tinyproxy), which finds all names; what it logs."""
     resolver = Path("/etc/netns") / found.namespace / "resolv.conf"  # what `ip netns exec` shows programs
     resolver.parent.mkdir(parents=True, exist_ok=True)
     resolver.write_text(f"nameserver {ADDRESS}\n", "utf-8")
     log, configuration = folder / "proxy.log", folder / "proxy.conf"
-    configuration.write_text(f"Port {port}\nTimeout 60\nLogLevel Connect\n", "utf-8")
+    configuration.write_text(f"Port {port}\nListen {address}\nTimeout 60\nLogLevel Connect\n", "utf-8")
     command = ("ip", "netns", "exec", found.namespace, "tinyproxy", "-d", "-c", str(configuration))
     with log.open("ab") as target, subprocess.Popen(command, stdout=target, stderr=target) as process:
         try:
@@ -138,9 +155,10 @@ def proxied(found: Internet, folder: Path, port: int = PROXY_PORT) -> Iterator[C
 
 
 @contextmanager
-def relayed(found: Internet, port: int, target: tuple[str, int]) -> Iterator[None]:
-    """Connections to a port of the internet go on to a server of this machine."""
-    with closing(_inside(found.namespace, lambda: _bound(socket.SOCK_STREAM, port))) as listener, ExitStack() as stack:
+def relayed(found: Internet, port: int, target: tuple[str, int], address: str = ADDRESS) -> Iterator[None]:
+    """Connections to a port of an address of the internet go on to a server of this machine."""
+    make = partial(_bound, socket.SOCK_STREAM, port, address)
+    with closing(_inside(found.namespace, make)) as listener, ExitStack() as stack:
         listener.listen(64)
 
         def accept() -> None:
@@ -256,10 +274,10 @@ def _inside(namespace: str, make: Callable[[], socket.socket]) -> socket.socket:
     return made[0]
 
 
-def _bound(kind: socket.SocketKind, port: int) -> socket.socket:
+def _bound(kind: socket.SocketKind, port: int, address: str) -> socket.socket:
     opened = socket.socket(socket.AF_INET, kind)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    opened.bind(("", port))  # in the namespace, which has no other way in than the machine's
+    opened.bind((address, port))
     return opened
 
 
@@ -300,7 +318,8 @@ def _serve_names(opened: socket.socket, found: Internet) -> None:
         flags = 0x8580 if known else 0x8583
         answers = known and kind == 1
         head = query[:2] + struct.pack("!5H", flags, 1, int(answers), 0, 0)
-        record = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 5, 4) + ipaddress.IPv4Address(ADDRESS).packed
+        address = ipaddress.IPv4Address(found.elsewhere.get(name, ADDRESS))
+        record = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 5, 4) + address.packed
         opened.sendto(head + question + (record if answers else b""), sender)
 
 

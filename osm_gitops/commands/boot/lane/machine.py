@@ -159,17 +159,26 @@ class Machine:
                 return int(each)
         return None
 
+    @staticmethod
+    def _enter(leader: int) -> tuple[str, ...]:
+        return "nsenter", f"--target={leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd"
+
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """A command on the machine, as its root user."""
         leader = self._leader()
         if leader is None:
             return subprocess.CompletedProcess(command, 255, "", "the machine does not run")
         # Its files, processes, names and network; a session of its own.
-        enter = ("nsenter", f"--target={leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd")
+        enter = self._enter(leader)
         variables = ("env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C")
         return subprocess.run(
             [*enter, *variables, *command], capture_output=True, text=True, errors="replace", timeout=120, check=False
         )
+
+    @property
+    def shell(self) -> str:
+        """The command that opens a shell on the machine while it runs."""
+        return " ".join((*self._enter(self._leader() or 0), "bash"))
 
     def says(self, *command: str) -> str:
         """What a command on the machine prints. Raises LaneError if it fails."""
