@@ -46,6 +46,7 @@ def test_every_command_that_prints_json_has_a_schema() -> None:
         "status": "status",
         "rollout": "rollout",
         "report": "report",
+        "boot": "boot",
         "doctor": "checkup",
         "osp list": "profiles",
         "osp diff": "profile-diff",

@@ -38,7 +38,7 @@ from osm_gitops.commands.boot.lane.control_plane import (
 )
 from osm_gitops.commands.boot.lane.images import VIRTUAL, image_of
 from osm_gitops.commands.boot.lane.internet import API_PORT, Internet, internet, relayed
-from osm_gitops.commands.boot.lane.lane import NAMESPACE, Lane, certificate
+from osm_gitops.commands.boot.lane.lane import Lane, certificate
 from osm_gitops.commands.boot.lane.machine import Machine
 from osm_gitops.commands.boot.lane.packages import Signer
 from osm_gitops.commands.boot.lane.programs import (
@@ -66,6 +66,7 @@ from tests.cli.scenes import pool
 from tests.machines.pod_program import pod_program
 from tests.machines.registry import image
 
+_NAMESPACE: Final = "osm-gitops-tests"
 API: Final = "api.example.com"
 MIRROR: Final = "mirror.example.com"
 PROXY: Final = "proxy.example.com"
@@ -295,8 +296,8 @@ def site(folder: Path, binaries: Binaries, store: Store) -> Iterator[Site]:
         webs.append({"registry.k8s.io": image("pause", PAUSE, pod_program(store))})
         webs.append({REGISTRY: image("hello", "1", pod_program(store))})
         hosts = [*dict.fromkeys(host for web in webs for host in web), "dl.k8s.io", "github.com", MIRROR]
-        trusted = certificate(folder / "web.pem", hosts, ec.generate_private_key(ec.SECP256R1()))
-        net = stack.enter_context(internet(NAMESPACE, folder / "web.pem"))
+        trusted = certificate(folder / "web.pem", hosts)
+        net = stack.enter_context(internet(_NAMESPACE, folder / "web.pem"))
         for web in webs:
             for host, files in web.items():
                 net.publish(host, files)

@@ -15,7 +15,9 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-STORE: Final = Store((Path(__file__).parent.parent.parent / ".tools" / "machines").resolve(), _say)
+CACHE: Final = (Path(__file__).parent.parent.parent / ".tools" / "cache").resolve()
+"""The cache folder of the tests, as XDG_CACHE_HOME names one."""
+STORE: Final = Store(CACHE / "osm-gitops" / "boot", _say)
 
 if __name__ == "__main__":
     controller_manager(STORE)

@@ -15,8 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from cryptography.hazmat.primitives.asymmetric import ec
-
 from osm_gitops.commands.boot.cluster import apply, fill
 from osm_gitops.commands.boot.lane.binaries import Binaries, find_binaries
 from osm_gitops.commands.boot.lane.control_plane import (
@@ -215,7 +213,7 @@ def _lane(folder: Path, pool: _Pool, plane: ControlPlane, parts: _Parts, wanted:
         stock = Stock.made(web, parts.node, parts.older, parts.kubectl, parts.image)
         files = _files(web, pool, parts, stock, signer, wanted)
         names = sorted(hosts | files.keys() | apart.keys())
-        trusted = certificate(folder / "web.pem", names, ec.generate_private_key(ec.SECP256R1()))
+        trusted = certificate(folder / "web.pem", names)
         net = stack.enter_context(internet(NAMESPACE, folder / "web.pem", sorted(addresses), ports))
         for host, content in files.items():
             net.publish(host, content)

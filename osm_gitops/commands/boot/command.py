@@ -1,21 +1,18 @@
-"""Boot the machine of a pool on this one, and say whether it joins.
+"""Boot a machine of a pool here, and say whether it joins.
 
-Renders the pool, writes its boot configuration into a throw-away Kubernetes API server as apply does,
-and boots a machine with the user-data in a container: with systemd, cloud-init or Ignition, apt or
-dnf, containerd and a kubelet of the pool's version. Shows both stages while they run, then each step
-that was reached, and what to look at if the machine did not join.
-
-Nothing leaves this machine: every host that the profile names is a server of this boot, with packages
-of Debian and programs that are built once. Needs Linux, root, some packages and osm-gitops[boot]. It
-runs the scripts of the pool as root in that container, so boot only what you trust. It cannot show the
-provider's image, network and metadata; the report says so.
+Writes the pool's boot configuration into a throw-away API server, as apply does, and boots a machine
+with it in a container: systemd, cloud-init or Ignition, apt or dnf, containerd, a kubelet of the
+pool's version. Shows both stages live, each step that was reached, and what to look at if the machine
+did not join. Every host that the profile names is a server of this boot: nothing leaves this machine.
+Needs Linux, root and osm-gitops[boot]; the first run builds for a quarter of an hour. Runs the pool's
+scripts as root in that container: boot only what you trust.
 
 Examples:
-  sudo osm-gitops boot workers                                  # a pool of the fleet
-  sudo osm-gitops boot kube-system/workers --cluster prod-eu -o json
-  sudo osm-gitops boot workers --overlay overlays/next          # with a change that is not committed
-  sudo osm-gitops boot workers --file https://example.com/agent.tgz=agent.tgz --package htop
-  sudo osm-gitops boot workers --stay                           # to look at the machine afterwards
+  osm-gitops boot workers                                  # a pool of the fleet
+  osm-gitops boot kube-system/workers --cluster prod-eu -o json
+  osm-gitops boot workers --overlay overlays/next          # with a change that is not committed
+  osm-gitops boot workers --file https://example.com/agent.tgz=agent.tgz --package htop
+  osm-gitops boot workers --stay                           # to look at the machine afterwards
 """
 
 from __future__ import annotations

@@ -76,10 +76,14 @@ class Lane:
 
 
 def certificate(
-    path: Path, hosts: Sequence[str], key: ec.EllipticCurvePrivateKey, later: datetime | None = None
+    path: Path,
+    hosts: Sequence[str],
+    key: ec.EllipticCurvePrivateKey | None = None,
+    later: datetime | None = None,
 ) -> bytes:
-    """Write a certificate of all hosts with its key: the authority that machines trust in place of the public ones, or
-    one of that authority which is valid from a ``later`` time on. Returns it in PEM."""
+    """Write a certificate of all hosts with its key, by default a new one: the authority that machines trust in place
+    of the public ones, or one of that authority which is valid from a ``later`` time on. Returns it in PEM."""
+    key = key or ec.generate_private_key(ec.SECP256R1())
     since = later or datetime(2020, 1, 1, tzinfo=UTC)
     until = datetime(2099, 1, 1, tzinfo=UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "the internet of the lane")])
