@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from time import monotonic, sleep
+from datetime import datetime
+from time import monotonic, sleep, time
 from typing import Any, Final
 
 from osm_gitops.commands.boot.lane.control_plane import ControlPlane
@@ -21,6 +22,8 @@ _LINES: Final = 15
 _SHOWN: Final = ("bootstrap", "setup")
 """Units whose lines are shown while they come: both stages."""
 _ENDS: Final = ("running", "degraded")
+_STARTS: Final = {"bootstrap": Step.FIRST_STAGE, "setup": Step.SECOND_STAGE, "kubelet": Step.KUBELET}
+"""Steps that begin with the first line of a unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class BootWatch:
     tell: Callable[[str], None]
     reached: dict[Step, float] = field(default_factory=dict)
     node: Mapping[str, Any] | None = None
-    _began: float = field(default_factory=monotonic)
+    _began: float = field(default_factory=time)
     _cursor: str = ""
     _refused: dict[int, None] = field(default_factory=dict)
     _log: dict[str, list[str]] = field(default_factory=dict)
@@ -72,42 +75,41 @@ class BootWatch:
 
     @property
     def _seconds(self) -> float:
-        return monotonic() - self._began
+        return time() - self._began
 
-    def _reach(self, step: Step) -> None:
-        self.reached.setdefault(step, self._seconds)
+    def _reach(self, step: Step, moment: float | None = None) -> None:
+        """Note that a step was reached, at a moment (seconds since 1970) or now."""
+        self.reached.setdefault(step, self._seconds if moment is None else max(0.0, moment - self._began))
 
     def _look(self) -> None:
         self._read_journal()
         self._read_audit()
         if Step.KUBELET not in self.reached:
             return
+        # In this order: a Node that is there has had its certificate when requests are read.
+        nodes = self.watched.plane.get("nodes")["items"]
         for request in self.watched.plane.get("csr")["items"]:
             self._reach(Step.REQUEST)
             if (request.get("status") or {}).get("certificate"):
                 self._reach(Step.CERTIFICATE)
-        for node in self.watched.plane.get("nodes")["items"]:
+        for node in nodes:
             self.node = node
             self._reach(Step.NODE)
             if (node.get("status") or {}).get("nodeInfo", {}).get("kubeletVersion"):
                 self._reach(Step.REPORTED)
 
     def _read_journal(self) -> None:
-        for unit, line in self._entries():
-            if unit == "bootstrap":
-                self._reach(Step.FIRST_STAGE)
-            elif unit == "setup":
-                self._reach(Step.SECOND_STAGE)
-            elif unit == "kubelet":
-                self._reach(Step.KUBELET)
+        for moment, unit, line in self._entries():
+            if unit in _STARTS:
+                self._reach(_STARTS[unit], moment)
             kept = self._log.setdefault(unit, [])
             kept.append(line)
             del kept[:-_LINES]
             if unit in _SHOWN:
-                self.tell(f"{self._seconds:6.1f} s  {unit}: {line}")
+                self.tell(f"{moment - self._began:6.1f} s  {unit}: {line}")
 
-    def _entries(self) -> Iterator[tuple[str, str]]:
-        """New lines of the journal: unit without its type, and text."""
+    def _entries(self) -> Iterator[tuple[float, str, str]]:
+        """New lines of the journal: moment, unit without its type, and text."""
         folder = self.watched.machine.path("/var/log/journal")
         if not any(folder.glob("*/*.journal")):
             return
@@ -119,7 +121,7 @@ class BootWatch:
             if isinstance(message, list):  # bytes that are not text
                 message = bytes(message).decode("utf-8", "replace")
             if isinstance(message, str) and unit.endswith(".service"):
-                yield unit.removesuffix(".service"), message
+                yield int(entry["__REALTIME_TIMESTAMP"]) / 1e6, unit.removesuffix(".service"), message
 
     def _read_audit(self) -> None:
         """What the machine's own account was answered when it asked for its Secret."""
@@ -135,7 +137,7 @@ class BootWatch:
                 continue
             status = (event.get("responseStatus") or {}).get("code", 0)
             if status == 200:
-                self._reach(Step.SECRET)
+                self._reach(Step.SECRET, datetime.fromisoformat(event["stageTimestamp"]).timestamp())
             elif status:
                 self._refused[status] = None
 
