@@ -43,6 +43,25 @@ def test_what_is_built_already_takes_no_more_disk_and_no_go(monkeypatch: pytest.
     assert missing(tmp_path, virtual=True, built=True) == []
 
 
+def test_a_cache_folder_that_somebody_else_can_write_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name, **_: name)
+    monkeypatch.setattr(needs, "_HEADERS", {})
+    folder = tmp_path / "osm-gitops" / "boot"
+    folder.mkdir(parents=True, mode=0o700)
+    owner = folder.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner)
+    refused = [each.where for each in missing(folder, virtual=False, built=True) if each.where]
+    assert refused == []
+    folder.chmod(0o777)
+    (found,) = (each for each in missing(folder, virtual=False, built=True) if each.where)
+    assert (found.code, found.where) == (Code.BOOT_NEEDS, str(folder))
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    refused = [each.where for each in missing(folder, virtual=False, built=True) if each.where]
+    assert refused == [str(folder.parent), str(folder)]
+
+
 def test_other_systems_than_linux_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     (found,) = missing(tmp_path, virtual=False, built=True)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from osm_gitops.commands.boot.cluster import apply, fill
+from osm_gitops.commands.boot.cluster import apply, fill, tokens_of
 from osm_gitops.commands.boot.lane.binaries import Binaries, find_binaries
 from osm_gitops.commands.boot.lane.control_plane import (
     SETTINGS_NAMESPACE,
@@ -129,7 +129,8 @@ def booted(
         )
         fill(plane, pool.cluster, pool.machine, pool.server.geturl())
         apply(plane, pool.cluster, options, pool.masker)
-        tell("starting an internet")
+        pool.masker.learn(tokens_of(plane))
+        tell("starting an internet, as soon as no other boot of this machine has one")
         lane = stack.enter_context(_lane(folder, pool, plane, parts, wanted))
         secret = plane.get("secret", SETTINGS_NAMESPACE, pool.machine.bootstrap_secret_name)
         limit, _ = user_data_limit(pool.provider, pool.os)
@@ -153,12 +154,13 @@ def booted(
 
 
 def _choose(name: str, clusters: Sequence[ClusterSpec], options: RunOptions) -> _Pool:
-    problems: list[Problem] = []
-    cluster, machine = choose_pool(name, list(load_clusters(clusters, options, problems)), problems)
+    unread: list[Problem] = []
+    cluster, machine = choose_pool(name, list(load_clusters(clusters, options, unread)), unread)
     found = downloads_of(cluster, machine)
     config = readable_provider_config(machine.provider_spec)
     server = urlsplit(resolve_cluster(cluster.settings, cluster.inputs.facts).kubeconfig.server)
     about, where = str(machine.ref), str(machine.manifest.origin)
+    problems: list[Problem] = []
     if config.os not in SYSTEMS:
         what = f'there is no image for operating system "{config.os}"'
         fix = f"Choose a pool of one of {', '.join(SYSTEMS)}"

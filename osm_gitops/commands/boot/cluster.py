@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -144,3 +145,13 @@ def apply(plane: ControlPlane, cluster: Loaded, options: RunOptions, masker: Mas
         failed += [problem for found in delivery.failed.values() for problem in found]
     if outcome.problems or failed:
         raise InputError(masker.problem(problem) for problem in (*outcome.problems, *failed))
+
+
+def tokens_of(plane: ControlPlane) -> Iterator[str]:
+    """The tokens that machines use here, which no report may show."""
+    for secret in plane.get("secrets", "kube-system")["items"] + plane.get("secrets", SETTINGS_NAMESPACE)["items"]:
+        data = {name: b64decode(value).decode("utf-8", "replace") for name, value in (secret.get("data") or {}).items()}
+        if "token" in data:
+            yield data["token"]
+        if secret["type"] == "bootstrap.kubernetes.io/token":
+            yield data["token-secret"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ _HEADERS: Final = {Path("/usr/include/blkid/blkid.h"): "libblkid-dev", Path("/us
 """Of C libraries that Ignition is built with."""
 _GIB: Final = 1 << 30
 _DISK: Final = 10 * _GIB
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _TAIL: Final = 3000
 """Characters of what a program said that are shown."""
 
@@ -54,6 +56,11 @@ def missing(folder: Path, *, virtual: bool, built: bool) -> list[Problem]:
     if not built and go() is None:
         what = "Go, with which the programs of nodes are built, is not on the path"
         found.append(Problem(Code.BOOT_NEEDS, what, fix="Install osm-gitops[boot], which brings it"))
+    for each in (folder.parent, folder):
+        if each.exists() and (each.stat().st_uid != os.geteuid() or each.stat().st_mode & _OTHERS_WRITE):
+            # What is in it is run as root.
+            what, fix = "somebody else can write into it", "Set XDG_CACHE_HOME to a folder of the user that boots"
+            found.append(Problem(Code.BOOT_NEEDS, what, where=str(each), fix=fix))
     free = shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists())).free
     if not built and free < _DISK:
         what = f"needs {_DISK // _GIB} GiB of disk, and {free / _GIB:.1f} GiB are free"
