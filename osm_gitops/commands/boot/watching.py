@@ -23,7 +23,9 @@ _SHOWN: Final = ("bootstrap", "setup")
 """Units whose lines are shown while they come: both stages."""
 _ENDS: Final = ("running", "degraded")
 _STARTS: Final = {"bootstrap": Step.FIRST_STAGE, "setup": Step.SECOND_STAGE, "kubelet": Step.KUBELET}
-"""Steps that begin with the first line of a unit."""
+"""Steps that begin when systemd starts a unit."""
+_STARTING: Final = frozenset({"7d4958e842da4a758f6c1cdc7b36dcc5", "39f53479d3a045ac8e11786248231fbf"})
+"""systemd's ids of its messages that a unit is starting, or has started (systemd.journal-fields)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,6 @@ class BootWatch:
 
     def _read_journal(self) -> None:
         for moment, unit, line in self._entries():
-            if unit in _STARTS:
-                self._reach(_STARTS[unit], moment)
             kept = self._log.setdefault(unit, [])
             kept.append(line)
             del kept[:-_LINES]
@@ -117,11 +117,15 @@ class BootWatch:
         text = output("journalctl", "--quiet", "--output=json", f"--directory={folder}", *after)
         for entry in map(json.loads, text.splitlines()):
             self._cursor = entry["__CURSOR"]
+            moment = int(entry["__REALTIME_TIMESTAMP"]) / 1e6
+            started = str(entry.get("UNIT", "")).removesuffix(".service")
+            if started in _STARTS and entry.get("MESSAGE_ID") in _STARTING:
+                self._reach(_STARTS[started], moment)
             unit, message = str(entry.get("_SYSTEMD_UNIT", "")), entry.get("MESSAGE")
             if isinstance(message, list):  # bytes that are not text
                 message = bytes(message).decode("utf-8", "replace")
             if isinstance(message, str) and unit.endswith(".service"):
-                yield int(entry["__REALTIME_TIMESTAMP"]) / 1e6, unit.removesuffix(".service"), message
+                yield moment, unit.removesuffix(".service"), message
 
     def _read_audit(self) -> None:
         """What the machine's own account was answered when it asked for its Secret."""
