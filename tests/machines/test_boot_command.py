@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from osm_gitops.commands.boot.lane.programs import KUBERNETES
 from osm_gitops.commands.boot.report import boot_schema
 from osm_gitops.errors import Code
+from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import facts, pool, write_tree
 from tests.demo_fleet import DEMO, DEMO_KEY, opened
@@ -33,6 +34,18 @@ def _document(text: str) -> Any:
     document = json.loads(text)
     Draft202012Validator(boot_schema()).validate(document)
     return document
+
+
+_COLLECTIONS = (
+    *("/api/v1/secrets", "/api/v1/configmaps", "/apis/cluster.k8s.io/v1alpha1/machinedeployments"),
+    *(f"/apis/operatingsystemmanager.k8c.io/v1alpha1/operatingsystem{kind}s" for kind in ("profile", "config")),
+)
+
+
+def _versions(cluster: Cluster) -> set[tuple[str, str]]:
+    """What a run could write, as it is now."""
+    found = (each["metadata"] for path in _COLLECTIONS for each in cluster.client().get(path)["items"])
+    return {(each["uid"], each["resourceVersion"]) for each in found}
 
 
 def test_a_pool_of_the_demo_joins_behind_its_proxy_with_an_older_kubelet_and_no_secret_is_shown(
@@ -90,6 +103,22 @@ def test_an_api_server_with_an_address_and_the_port_of_the_web_and_a_file_that_i
     assert ran.code == 0, ran.err
     document = _document(ran.out)
     assert (document["joined"], document["server"], document["node"]["kubelet"]) == (True, server, KUBERNETES)
+
+
+def test_a_pool_of_a_live_cluster_joins_elsewhere_and_the_cluster_is_only_read(
+    management: Cluster, tmp_path: Path
+) -> None:
+    """Rocky Linux, with a package that no archive here has."""
+    management.namespace("cloud-init-settings")
+    config = {"operatingSystem": "rockylinux", "cloudProvider": "digitalocean", "cloudProviderSpec": {}}
+    for body in (*facts(), pool("workers", "osp-rockylinux", kubelet=_VERSION, **config)):
+        management.client().create(body)
+    before = _versions(management)
+    kubeconfig = str(management.kubeconfig(tmp_path / "kubeconfig"))
+    ran = osm_gitops("boot", "workers", "--from", "cluster", "--kubeconfig", kubeconfig, "--package", "htop")
+    assert ran.code == 0, ran.out + ran.err
+    assert "The machine joined as workers-boot" in ran.out
+    assert _versions(management) == before
 
 
 def test_an_interrupted_boot_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
