@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import NO_SECRETS, SecretTexts, Side
 from osm_gitops.model.finding import Finding
+from osm_gitops.model.machine import AnnotationUse
 from osm_gitops.model.objects import ObjectRef
 
 
@@ -38,17 +39,6 @@ class SettingOrigin:
     value: str
     where: str
     default: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotationUse:
-    """An annotation for the kubelet, or one that looks like it. ``option`` is what it sets; empty if it is ignored for
-    the reason ``why``."""
-
-    annotation: str
-    value: str
-    option: str = ""
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,17 @@ class KubeletOptions:
     image_maximum_gc_age: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AnnotationUse:
+    """An annotation for the kubelet, or one that looks like it. ``option`` is what it sets; empty if it is ignored for
+    the reason ``why``."""
+
+    annotation: str
+    value: str
+    option: str = ""
+    why: str = ""
+
+
 PROFILE_ANNOTATION = "k8c.io/operating-system-profile"
 PROFILE_NAMESPACE_ANNOTATION = "k8c.io/operating-system-profile-namespace"
 REVISION_ANNOTATION = "machinedeployment.clusters.k8s.io/revision"

@@ -21,7 +21,8 @@ from osm_gitops.pipeline.live_profiles import unwritable_profiles, written_profi
 from osm_gitops.pipeline.load import SourceReader, gather_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.osm_activity import OsmActivity
-from osm_gitops.pipeline.rendering import PoolSecrets, prepare
+from osm_gitops.pipeline.rendered import prepare
+from osm_gitops.pipeline.rendering import PoolSecrets
 from osm_gitops.pipeline.states import desired_state, unusable
 from osm_gitops.plan.machines import Comparison, machine_change, secrets_of
 from osm_gitops.render.pools import printing_pools

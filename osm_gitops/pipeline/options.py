@@ -12,8 +12,6 @@ from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Problem
 from osm_gitops.forge.place import ForgeKind
 from osm_gitops.forge.token import ForgeToken
-from osm_gitops.git.address import TokenFile
-from osm_gitops.git.remote import Clone
 from osm_gitops.model.live import LOCK_TIMEOUT, Delivery, WriteOptions
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Advance, ClusterPlan, Plan, View, unwatched
@@ -21,11 +19,13 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.memo import Memo
 from osm_gitops.plan.guards import PlanOptions
-from osm_gitops.report.metrics import Measured
 from osm_gitops.sops.keys import KeySearch
 from osm_gitops.workers.limits import MEBIBYTE, Limits
 
 if TYPE_CHECKING:
+    from osm_gitops.git.address import TokenFile
+    from osm_gitops.git.remote import Clone
+    from osm_gitops.report.metrics import Measured
     from osm_gitops.targets.file_encryption import FileEncryption
 
 _FIRST_PAUSE: Final = 1.0  # seconds

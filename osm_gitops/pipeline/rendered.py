@@ -16,6 +16,13 @@ WORKER: Final = "osm_gitops.pipeline.pool_worker"
 """The module with the functions that a worker calls."""
 
 
+def prepare() -> None:
+    """Start a worker that renders pools, if there is none: it imports its modules while this process goes on."""
+    from osm_gitops.workers.calls import warm_up  # noqa: PLC0415 - workers import this module too
+
+    warm_up(WORKER)
+
+
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
     """``only`` are globs of pool names; empty selects all. ``for_git``: add annotations for Flux and Argo CD, which are

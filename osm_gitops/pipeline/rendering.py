@@ -25,7 +25,7 @@ from osm_gitops.render.manifests import used_profiles
 from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.machine_spec import readable_provider_config
 from osm_gitops.render.resolve.pools import wanted_profile
-from osm_gitops.workers.calls import Series, warm_up
+from osm_gitops.workers.calls import Series
 from osm_gitops.workers.messages import Named
 from osm_gitops.workers.process import LimitReached
 
@@ -81,11 +81,6 @@ def render_cluster(
         facts={machine.ref: work.facts(machine) for machine in chosen} if options.measured else {},
     )
     return Rendered(desired, PoolSecrets(work.series, {machine.ref: machine for machine in chosen}))
-
-
-def prepare() -> None:
-    """Start a worker for :func:`render_cluster` while the inputs are read."""
-    warm_up(WORKER)
 
 
 @dataclass(slots=True)

@@ -18,8 +18,8 @@ from osm_gitops.pipeline.inputs import Origin, deciding_rules, in_git
 from osm_gitops.pipeline.live_profiles import written_profiles
 from osm_gitops.pipeline.load import SourceReader, gather_inputs, known_origins, load_settings
 from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.pipeline.rendered import RenderOptions
-from osm_gitops.pipeline.rendering import Rendered, prepare, render_cluster
+from osm_gitops.pipeline.rendered import RenderOptions, prepare
+from osm_gitops.pipeline.rendering import Rendered, render_cluster
 from osm_gitops.sources.manifests import PROFILE
 
 

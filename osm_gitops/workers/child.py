@@ -40,6 +40,7 @@ def main() -> NoReturn:
     if not isinstance(start, Start):
         raise SystemExit(1)
     gc.set_threshold(50_000, 20, 50)  # as in the parent: many objects, few cycles
+    gc.disable()  # what is imported stays
     if start.memory is None:
         _serve_freely(start.modules)
     for module in start.modules:
@@ -50,6 +51,7 @@ def main() -> NoReturn:
     for codec in _CODECS:
         codecs.lookup(codec)
     gc.freeze()
+    gc.enable()
     drop_rights(start.memory)
     _write(frame(Ready(frozenset(sys.modules))))
     worn_from = used_memory() + start.memory // _WORN
@@ -82,6 +84,7 @@ def _serve_freely(modules: Iterable[str]) -> NoReturn:
     for module in modules:
         importlib.import_module(module)
     gc.freeze()
+    gc.enable()
     states: dict[int, Any] = {}
     _write(frame(Ready(frozenset(sys.modules))))
     while True:

@@ -11,7 +11,6 @@ from typing import Final
 
 from osm_gitops.model.desired import Side
 from osm_gitops.model.explained import (
-    AnnotationUse,
     ChosenProfile,
     Explanation,
     RenderedFile,
@@ -22,6 +21,7 @@ from osm_gitops.model.explained import (
     TargetUse,
 )
 from osm_gitops.model.finding import Finding
+from osm_gitops.model.machine import AnnotationUse
 from osm_gitops.model.objects import Json
 from osm_gitops.plan.variants import differing, secret_lines
 from osm_gitops.report.finding_json import FINDING_RECORD, finding_json

@@ -11,8 +11,7 @@ from osm_gitops.gocompat.duration import format_duration, parse_duration
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import parse_int
 from osm_gitops.gocompat.text import to_bytes
-from osm_gitops.model.explained import AnnotationUse
-from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX, KubeletOptions, MachineDeployment
+from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX, AnnotationUse, KubeletOptions, MachineDeployment
 from osm_gitops.model.objects import Json
 
 
