@@ -15,7 +15,6 @@ from osm_gitops.errors import Code, InputError, did_you_mean, input_error
 from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.sources.builtin import data_folder
-from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.sources.walk import Folder, Kind, SourceFiles
 
@@ -62,8 +61,12 @@ def opened(ref: OverlayRef, trust: Trust = TRUSTED) -> Iterator[OverlayFiles]:
         trust.check(ref.path, ref.display)
     if ref.built_in:
         _check_name(ref)
-    plain: AbstractContextManager[SourceFiles] = nullcontext(Folder(ref.path, ref.display))
-    with open_revision(ref.path, ref.revision, ref.display, trust) if ref.revision else plain as files:
+    opening: AbstractContextManager[SourceFiles] = nullcontext(Folder(ref.path, ref.display))
+    if ref.revision:
+        from osm_gitops.sources.revision import open_revision  # noqa: PLC0415 - slow
+
+        opening = open_revision(ref.path, ref.revision, ref.display, trust)
+    with opening as files:
         found = _overlay_files(files, ref)
         if not (ref.built_in or ref.revision):
             trust.check(Path(found.file), found.shown)  # may be a link

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from osm_gitops.config.fleet_keys import DIALECT, closed_object, settings_schema
-from osm_gitops.model.objects import Json
+from osm_gitops.model.objects import OPERATING_SYSTEMS, Json
 from osm_gitops.model.overlay import DELETE, EDITS
-from osm_gitops.sources.profiles import OPERATING_SYSTEMS
 
 Keys = dict[str, dict[str, Json]]
 """The keys of one level, each with the schema of its value."""

@@ -29,11 +29,10 @@ from osm_gitops.config.overlay_keys import (
 )
 from osm_gitops.config.setting_names import SETTINGS_BY_KEY, Kind
 from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem, did_you_mean, first_problems, input_error
-from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
+from osm_gitops.model.objects import OPERATING_SYSTEMS, Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.overlay import EDITS, CopiedText, EditedText, Overlay, OverlayRef, Patch, Spot, TextEdit
 from osm_gitops.render.resolve.json_fields import type_name
 from osm_gitops.sources.manifests import PROFILE
-from osm_gitops.sources.profiles import OPERATING_SYSTEMS
 from osm_gitops.sources.schema import Reading
 from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.yaml.kubernetes import load_documents

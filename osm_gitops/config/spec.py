@@ -9,15 +9,17 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Problem
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.promotion import Promotion, Wave
-from osm_gitops.sources.kkp.records import Cluster, Datacenter
 from osm_gitops.sources.trust import TRUSTED, Trust
+
+if TYPE_CHECKING:
+    from osm_gitops.sources.kkp.records import Cluster, Datacenter
 
 DEFAULT_CLUSTER = "default"
 LIVE = "cluster"

@@ -11,6 +11,8 @@ MACHINE_API_VERSION = "cluster.k8s.io/v1alpha1"
 CLOUD_INIT_NAMESPACE = "cloud-init-settings"
 
 BUILT_IN: Final = "builtin:"
+OPERATING_SYSTEMS: Final = ("flatcar", "rhel", "ubuntu", "amzn2", "rockylinux")
+"""Those that a profile may be for, as OSM's CRD names them (osm-behaviour.md, "OperatingSystemProfile")."""
 """Prefix of names and places of built-in profiles and overlays, which are not files of the user."""
 
 # JSON data: dict, list, str, int, float, bool, None. For mypy it is Any.

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import Code, InputError, did_you_mean, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import Version, parse_version
-from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.sources.schema import Checked
+
+if TYPE_CHECKING:
+    from osm_gitops.model.profile import OperatingSystemProfile
+    from osm_gitops.sources.schema import Checked
 
 _SUFFIX: Final = ".yaml"
 
@@ -67,6 +69,7 @@ def check_version(version: str, where: str = "") -> None:
 def read_builtin(name: str, version: str, namespace: str) -> Checked[OperatingSystemProfile]:
     """The built-in profile ``name`` of ``version``, as an object of ``namespace``, or problems."""
     from osm_gitops.sources.composing import compose  # noqa: PLC0415 - lists of names need no reader of profiles
+    from osm_gitops.sources.schema import Checked  # noqa: PLC0415 - slow
 
     try:
         if name not in names(version):

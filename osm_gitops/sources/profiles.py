@@ -8,7 +8,7 @@ from typing import Final
 
 from osm_gitops.errors import Code
 from osm_gitops.gocompat.regex import compile_pattern
-from osm_gitops.model.objects import Json, Manifest
+from osm_gitops.model.objects import OPERATING_SYSTEMS, Json, Manifest
 from osm_gitops.model.profile import (
     DEFAULT_PERMISSIONS,
     DEFAULT_UTILITY,
@@ -25,7 +25,6 @@ from osm_gitops.model.profile import (
 from osm_gitops.render.resolve.cloudconfig import PROVIDERS
 from osm_gitops.sources.schema import Checked, Reading
 
-OPERATING_SYSTEMS: Final = ("flatcar", "rhel", "ubuntu", "amzn2", "rockylinux")
 FORMER_PROVIDERS: Final = ("equinixmetal", "packet", "vultr")
 """Providers of machine-controller that OSM's CRD no longer has (osm-behaviour.md, "MachineDeployment"), but released
 profiles of OSM still list."""

@@ -10,10 +10,12 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import Code, input_error, target_error
-from osm_gitops.git.repository import Repository, find_repository
+
+if TYPE_CHECKING:
+    from osm_gitops.git.repository import Repository
 
 FLAG: Final = "--untrusted"
 _FIX: Final = f"Keep it in the tree, or, if you trust the tree, run without {FLAG} and --without-keys"
@@ -43,6 +45,8 @@ class Trust:
 
     def repository(self, root: Path) -> Repository:
         """The repository at ``root``. Raises TargetError if it is refused."""
+        from osm_gitops.git.repository import Repository  # noqa: PLC0415 - slow
+
         if self.roots and os.path.realpath(root) not in self.repositories:
             what = "is a repository inside of the tree, and an untrusted run reads only the repository of the tree"
             raise target_error(Code.OUTSIDE_UNTRUSTED_TREE, what, where=str(root), fix=_FIX)
@@ -55,6 +59,8 @@ TRUSTED: Final = Trust()
 def distrust(tree: Path, given: Iterable[Path] = ()) -> Trust:
     """What an untrusted run may read: the work tree that contains ``tree``, else the folder or file itself, and paths
     ``given`` by flags."""
+    from osm_gitops.git.repository import find_repository  # noqa: PLC0415 - slow
+
     roots: list[str] = []
     repositories: list[str] = []
     for path in (tree, *given):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from osm_gitops.kube.kinds import CONFIG, PROFILE, Kind
-from osm_gitops.model.objects import Json
+from osm_gitops.model.objects import OPERATING_SYSTEMS, Json
 from osm_gitops.model.profile import DEFAULT_PERMISSIONS
 from osm_gitops.render.resolve.cloudconfig import PROVIDERS
-from osm_gitops.sources.profiles import OPERATING_SYSTEMS, RUNTIMES, UTILITIES, VERSION_PATTERN
+from osm_gitops.sources.profiles import RUNTIMES, UTILITIES, VERSION_PATTERN
 
 Schema = dict[str, Json]
 
