@@ -14,8 +14,6 @@ from typing import Annotated, Any
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import WORK_PANEL, Request, option
 from osm_gitops.errors import Code, input_error
-from osm_gitops.git.address import TokenFile, parse_address
-from osm_gitops.git.remote import temporary_clone
 
 _Repo = Annotated[
     str | None,
@@ -77,6 +75,8 @@ def add_options(
 
 
 def with_token(request: Request, git_token_file: Path | None) -> Request:
+    from osm_gitops.git.address import TokenFile  # noqa: PLC0415 - slow
+
     return replace(request, token=TokenFile(git_token_file)) if git_token_file else request
 
 
@@ -88,6 +88,9 @@ def opened(request: Request, repo: str | None, ref: str | None) -> Iterator[Requ
             raise input_error(Code.OPTIONS_CONFLICT, "has no effect without --repo", where="--ref", fix="Add --repo")
         yield request
         return
+    from osm_gitops.git.address import parse_address  # noqa: PLC0415 - slow
+    from osm_gitops.git.remote import temporary_clone  # noqa: PLC0415 - slow
+
     with temporary_clone(parse_address(repo), ref or "", request.token) as clone:
         console.shows(clone.root, clone.shown)
         settings = {flag: replace(setting, base=str(clone.root)) for flag, setting in request.settings.items()}

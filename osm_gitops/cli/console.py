@@ -12,13 +12,15 @@ from enum import Enum
 from pathlib import Path
 from shutil import get_terminal_size
 from time import monotonic
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from osm_gitops.errors import Problem, some
-from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.json_words import problem_json
-from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
+
+if TYPE_CHECKING:
+    from osm_gitops.model.objects import ObjectRef
+    from osm_gitops.report.mask import Masker
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -129,6 +131,8 @@ class Console:
         self, problems: Iterable[Problem], *, label: str = "Error", masker: Masker | None = None, cluster: str = ""
     ) -> None:
         """Print each problem once. Text that looks like a secret is masked even without a masker."""
+        from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
+
         mask = masker or Masker()
         for problem in dict.fromkeys(problems):
             self._problem(mask.problem(problem), label, cluster=cluster)

@@ -13,20 +13,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from osm_gitops.children import for_untrusted
 from osm_gitops.cli.completion import complete_cluster, complete_context, complete_pool, complete_worker_context
 from osm_gitops.config.setting_names import DEFAULT_TEXTS, SETTINGS, Kind, SettingName
-from osm_gitops.config.settings import RawSetting
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, input_error
-from osm_gitops.git.address import TokenFile
-from osm_gitops.git.remote import Clone
-from osm_gitops.pipeline.connections import Connections
-from osm_gitops.sources.trust import FLAG
+
+if TYPE_CHECKING:
+    from osm_gitops.config.settings import RawSetting
+    from osm_gitops.git.address import TokenFile
+    from osm_gitops.git.remote import Clone
+    from osm_gitops.pipeline.connections import Connections
 
 _METAVARS: Mapping[Kind, str] = {
     Kind.TEXT: "TEXT",
@@ -91,6 +91,8 @@ class Request:
     @property
     def environment(self) -> dict[str, str]:
         """The process's environment; for an untrusted tree without keys, credentials and the home folder."""
+        from osm_gitops.children import for_untrusted  # noqa: PLC0415 - slow
+
         return for_untrusted(os.environ) if self.untrusted else dict(os.environ)
 
     @property
@@ -241,6 +243,8 @@ RefusedUntrusted = Annotated[bool, option("--untrusted", "Refused.", hidden=True
 
 def refuse_untrusted(command: str) -> None:
     """Refuse ``--untrusted`` for a command that has to trust its tree. Raises InputError."""
+    from osm_gitops.sources.trust import FLAG  # noqa: PLC0415 - slow
+
     fix = f"Run it without {FLAG} on a tree that you trust; plan, render, explain, validate, osp and doctor support it"
     raise input_error(Code.COMMAND_TRUSTS_TREE, f"{_TRUSTING[command]}, so it must be trusted", where=FLAG, fix=fix)
 
@@ -343,6 +347,9 @@ def _with_options(
 
     @functools.wraps(command)
     def called(ctx: typer.Context, **given: Any) -> int:
+        from osm_gitops.config.settings import RawSetting  # noqa: PLC0415 - slow
+        from osm_gitops.pipeline.connections import Connections  # noqa: PLC0415 - slow
+
         taken = {each: given.pop(each, default) for each, (_, default) in _SHARED.items()}
         if refused and taken["untrusted"]:
             refuse_untrusted(name)

@@ -14,7 +14,6 @@ from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import option
 from osm_gitops.errors import Code, InputError, Problem, input_error
-from osm_gitops.report.mask import Masker
 
 if TYPE_CHECKING:
     from osm_gitops.model.plan import View
@@ -170,6 +169,8 @@ def page_time() -> datetime:
 
 def show_problems(outcome: Outcome) -> None:
     """Print what failed on stderr: first clusters and sources, then pools, which may have failed because of them."""
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
+
     masker = Masker(value for each in outcome.plan.clusters for value in each.sensitive)
     only = outcome.plan.clusters[0].cluster if len(outcome.plan.clusters) == 1 else ""
     console.problems(outcome.problems, masker=masker, cluster=only)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from osm_gitops.cli.options import WORK_PANEL, Request, option
 from osm_gitops.errors import OsmGitopsError, Problem
-from osm_gitops.pipeline.options import Outcome
+
+if TYPE_CHECKING:
+    from osm_gitops.pipeline.options import Outcome
 
 ResultIn = Annotated[
     str,

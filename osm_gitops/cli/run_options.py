@@ -8,24 +8,24 @@ from dataclasses import replace
 from datetime import timedelta
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.cli.console import ClusterTally, Progress, console
 from osm_gitops.cli.options import WORK_PANEL, Request, option
 from osm_gitops.errors import Code, Problem, input_error
 from osm_gitops.forge.place import ForgeKind
-from osm_gitops.forge.token import ForgeToken
 from osm_gitops.gocompat.duration import parse_duration
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.model.live import WriteOptions
-from osm_gitops.model.plan import Plan
-from osm_gitops.pipeline.metrics import MetricSinks
-from osm_gitops.pipeline.notifying import Notifier
-from osm_gitops.pipeline.options import ForgeOptions, GitOptions, LiveOptions, RunOptions
-from osm_gitops.plan.guards import Limits, PlanOptions, parse_max_delete
 from osm_gitops.report.visible import many
-from osm_gitops.sops.keys import KeySearch
+
+if TYPE_CHECKING:
+    from osm_gitops.model.live import WriteOptions
+    from osm_gitops.model.plan import Plan
+    from osm_gitops.pipeline.metrics import MetricSinks
+    from osm_gitops.pipeline.notifying import Notifier
+    from osm_gitops.pipeline.options import ForgeOptions, GitOptions, LiveOptions, RunOptions
+    from osm_gitops.plan.guards import Limits
 
 _GUARDS = "Guards"
 
@@ -84,6 +84,8 @@ def forbidden_warnings(plan: Plan) -> tuple[Problem, ...]:
 
 def limits(max_delete: str, max_changed_pools: int | None, *, allow_empty: bool, require_clean: bool) -> Limits:
     """The guards of a plan as the options set them; raises InputError."""
+    from osm_gitops.plan.guards import Limits, parse_max_delete  # noqa: PLC0415 - slow
+
     return Limits(
         allow_empty=allow_empty,
         max_delete=parse_max_delete(max_delete),
@@ -105,6 +107,10 @@ def run_options(
 
     ``without_keys``: read encrypted sources with placeholders for their values; only for reports.
     """
+    from osm_gitops.pipeline.options import GitOptions, RunOptions  # noqa: PLC0415 - slow
+    from osm_gitops.plan.guards import PlanOptions  # noqa: PLC0415 - slow
+    from osm_gitops.sops.keys import KeySearch  # noqa: PLC0415 - slow
+
     console.verbose = request.verbose
     environment = request.environment
     return RunOptions(
@@ -217,6 +223,8 @@ DEFAULT_CONCURRENCY = 8
 
 def live_options(settle: str, lock_timeout: str, write: WriteOptions, *, beside_osm: bool = False) -> LiveOptions:
     """How a run writes to clusters; raises InputError."""
+    from osm_gitops.pipeline.options import LiveOptions  # noqa: PLC0415 - slow
+
     return LiveOptions(
         settle=duration(settle, "--settle"),
         lock_timeout=duration(lock_timeout, "--lock-timeout"),
@@ -301,6 +309,8 @@ PushgatewayAddress = Annotated[
 def metric_sinks(file: Path | None, address: str | None, fleet: tuple[str, ...] = ()) -> MetricSinks:
     """Where to write metrics; raises InputError before the run starts. The file keeps those of the clusters of
     ``fleet``."""
+    from osm_gitops.pipeline.metrics import MetricSinks  # noqa: PLC0415 - slow
+
     if not address:
         return MetricSinks(file, fleet=fleet)
     from osm_gitops.kube.pushgateway import Pushgateway  # noqa: PLC0415 - slow
@@ -332,6 +342,8 @@ NotifyFormat = Annotated[NoticeFormat, option("--notify-format", "Format of its 
 def notifier(url_file: Path | None, form: NoticeFormat, metrics_file: Path | None) -> Notifier:
     """The webhook of a run; raises InputError before the run starts. Its address is in no option, since it is a
     secret."""
+    from osm_gitops.pipeline.notifying import Notifier  # noqa: PLC0415 - slow
+
     variable = "OSM_GITOPS_NOTIFY_URL"
     address = os.environ.get(variable, "").strip()
     where = variable if url_file is None else "--notify-url-file"
@@ -394,6 +406,9 @@ ForgeTokenFile = Annotated[
 
 def forge_options(request: Request, kind: ForgeKind | None, api: str, token_file: Path | None) -> ForgeOptions:
     """The forge of a run's pull requests."""
+    from osm_gitops.forge.token import ForgeToken  # noqa: PLC0415 - slow
+    from osm_gitops.pipeline.options import ForgeOptions  # noqa: PLC0415 - slow
+
     return ForgeOptions(kind=kind, api=api, token=ForgeToken(token_file, dict(os.environ), request.token))
 
 

@@ -14,13 +14,12 @@ from osm_gitops.bounded.files import LARGE, read_file
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
-from osm_gitops.config.settings import RawSetting
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, Problem, input_error
-from osm_gitops.model.objects import Json
-from osm_gitops.report.mask import Masker
 
 if TYPE_CHECKING:
+    from osm_gitops.config.settings import RawSetting
+    from osm_gitops.model.objects import Json
     from osm_gitops.pipeline.options import Outcome
     from osm_gitops.report.saved_plan import SavedPlan
 
@@ -50,6 +49,8 @@ _WORKER: Final = {"worker-cluster-kubeconfig": "kubeconfig", "worker-context": "
 
 def options_of(request: Request) -> dict[str, Json]:
     """The options of a request by flag; ``None`` for a setting with a credential."""
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
+
     found: dict[str, Json] = {}
     for names, holder in ((_PLACES, request), (_MANAGEMENT, request.management), (_WORKER, request.worker)):
         for flag, name in names.items():
@@ -115,6 +116,8 @@ def as_asked(request: Request, options: Mapping[str, Json], where: str) -> Reque
 
 
 def _settings(request: Request, options: Mapping[str, Json], where: str) -> Mapping[str, RawSetting]:
+    from osm_gitops.config.settings import RawSetting  # noqa: PLC0415 - slow
+
     saved = {
         flag: value for flag, value in options.items() if flag in SETTINGS_BY_FLAG and flag not in request.settings
     }

@@ -26,14 +26,11 @@ from osm_gitops.cli.run_options import (
     notifier,
 )
 from osm_gitops.errors import Code, OsmGitopsError, input_error
-from osm_gitops.git.address import parse_address
-from osm_gitops.git.remote import remote_head
-from osm_gitops.model.record import FinishedRun
-from osm_gitops.pipeline.connections import Connections
-from osm_gitops.pipeline.options import Outcome
 
 if TYPE_CHECKING:
     from osm_gitops.config.spec import ClusterSpec
+    from osm_gitops.model.record import FinishedRun
+    from osm_gitops.pipeline.options import Outcome
     from osm_gitops.pipeline.schedule import Batch
     from osm_gitops.pipeline.watching import Watching
 
@@ -81,6 +78,9 @@ def with_watch(*, refreshes: bool) -> Callable[[Callable[..., CommandResult]], C
             starts = _Starts(given)
             if flags.watch:
                 _refuse(request, given)
+                from osm_gitops.git.address import parse_address  # noqa: PLC0415 - slow
+                from osm_gitops.git.remote import remote_head  # noqa: PLC0415 - slow
+
                 head = partial(remote_head, parse_address(repo), ref or "", request.token) if repo else None
                 return _watch(
                     partial(_configured, opening, command, given, starts, _Starts(given), refreshes=refreshes),
@@ -190,6 +190,7 @@ def _configured(
 ) -> Iterator[_Configuration]:
     """Read the configuration anew, with connections of its own: kubeconfigs may have changed. Raises OsmGitopsError."""
     from osm_gitops.cli.clusters import clusters_of, live_clusters_of  # noqa: PLC0415 - slow
+    from osm_gitops.pipeline.connections import Connections  # noqa: PLC0415 - slow
 
     with ExitStack() as stack:
         with starts.notified():

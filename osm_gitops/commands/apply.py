@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
@@ -74,10 +74,11 @@ from osm_gitops.cli.run_options import (
 from osm_gitops.cli.saved import PlanFile, as_asked, open_plan
 from osm_gitops.cli.watching import CommandResult, with_watch
 from osm_gitops.errors import Code, UnsafePlanError, input_error
-from osm_gitops.model.live import Delivery, WriteOptions
-from osm_gitops.model.plan import Plan
-from osm_gitops.pipeline.options import GitOptions, Outcome
 from osm_gitops.report.visible import many
+
+if TYPE_CHECKING:
+    from osm_gitops.model.live import Delivery
+    from osm_gitops.model.plan import Plan
 
 
 @with_request
@@ -134,7 +135,13 @@ def apply(
     cluster_timeout: ClusterTimeout = "",
     result_in: ResultIn = "",
 ) -> CommandResult:
+    from osm_gitops.pipeline.rendered import prepare  # noqa: PLC0415 - slow
+
+    if request.source is not None:  # one cluster: a fleet may be planned in several processes, each with a worker
+        prepare()
     from osm_gitops.cli.clusters import clusters_of, pinned  # noqa: PLC0415 - slow
+    from osm_gitops.model.live import WriteOptions  # noqa: PLC0415 - slow
+    from osm_gitops.pipeline.options import GitOptions, Outcome  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - slow
     from osm_gitops.report.saved_plan import refuse_stale  # noqa: PLC0415 - slow
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -26,8 +26,9 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import option
 from osm_gitops.cli.run_options import ForgeAddress, ForgeName, ForgeTokenFile
 from osm_gitops.errors import Code, ForgeError, input_error
-from osm_gitops.forge.place import Place
-from osm_gitops.forge.token import ForgeToken
+
+if TYPE_CHECKING:
+    from osm_gitops.forge.place import Place
 
 _NAME: Final = re.compile(r"\w(?:[\w .:/]|-(?!-)){0,99}")
 _FORBIDDEN: Final = 403
@@ -71,6 +72,7 @@ def comment(
     from osm_gitops.forge.jobs import number_of_job, place_of_job  # noqa: PLC0415 - slow
     from osm_gitops.forge.keeping import OwnComment, keep_comment  # noqa: PLC0415 - slow
     from osm_gitops.forge.place import place_of  # noqa: PLC0415 - slow
+    from osm_gitops.forge.token import ForgeToken  # noqa: PLC0415 - slow
     from osm_gitops.git.address import parse_address  # noqa: PLC0415 - slow
 
     environment: Mapping[str, str] = dict(os.environ)

@@ -25,10 +25,7 @@ import typer
 
 import osm_gitops
 from osm_gitops.cli.console import console
-from osm_gitops.commands.validate.linter import all_rules
-from osm_gitops.commands.validate.suppressions import PREFIX
 from osm_gitops.errors import Code, InputError, Problem, input_error
-from osm_gitops.lint.external.shell import SHELLCHECK
 from osm_gitops.model.finding import Rule
 
 _TABLE: Final = Path(osm_gitops.__file__).with_name("messages.toml")
@@ -72,6 +69,8 @@ def explain_code(
         bool, typer.Option("--list", help="List all codes and rules, one a line.", envvar="OSM_GITOPS_LIST")
     ] = False,
 ) -> int:
+    from osm_gitops.commands.validate.linter import all_rules  # noqa: PLC0415 - slow
+
     known = messages()
     rules = {rule.id: rule for rule in all_rules()}
     if list_all:
@@ -105,6 +104,8 @@ def _normal(text: str) -> str:
 
 def _rule(text: str, rules: Mapping[str, Rule]) -> Rule | None:
     """The rule of this id; for a code of shellcheck, such as ``shellcheck-SC2086``, that of its family."""
+    from osm_gitops.lint.external.shell import SHELLCHECK  # noqa: PLC0415 - slow
+
     name = text.strip("[]").lower()
     number = name.removeprefix(f"{SHELLCHECK.id}-sc")
     return SHELLCHECK.code(f"SC{number}") if name != number and number.isdecimal() else rules.get(name)
@@ -129,6 +130,8 @@ def _lines(message: Message) -> Iterator[str]:
 
 
 def _rule_lines(rule: Rule) -> Iterator[str]:
+    from osm_gitops.commands.validate.suppressions import PREFIX  # noqa: PLC0415 - slow
+
     yield f"{rule.id}: a rule of validate ({rule.severity.value})\n\n"
     yield f"{textwrap.fill(f'{rule.meaning[0].upper()}{rule.meaning[1:]}.', _WIDTH)}\n\n"
     yield "What to do:\nCorrect the place that the finding names. To suppress it, annotate the object:\n"

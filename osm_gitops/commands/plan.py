@@ -79,6 +79,10 @@ def plan(
     jobs: Jobs = None,
     cluster_timeout: ClusterTimeout = "",
 ) -> int:
+    from osm_gitops.pipeline.rendered import prepare  # noqa: PLC0415 - slow
+
+    if request.source is not None:  # one cluster: a fleet may be planned in several processes, each with a worker
+        prepare()
     from osm_gitops.cli.clusters import clusters_at, clusters_of, pinned  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.against import plan_against  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.run import plan_clusters  # noqa: PLC0415 - slow

@@ -44,8 +44,6 @@ from osm_gitops.cli.run_options import (
     side_by_side,
 )
 from osm_gitops.cli.watching import CommandResult, with_watch
-from osm_gitops.model.live import WriteOptions
-from osm_gitops.plan.guards import Limits
 
 
 @with_live_clusters
@@ -69,7 +67,9 @@ def refresh(
     result_in: ResultIn = "",
 ) -> CommandResult:
     from osm_gitops.cli.clusters import live_clusters_of  # noqa: PLC0415 - slow
+    from osm_gitops.model.live import WriteOptions  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.refresh import refresh_clusters  # noqa: PLC0415 - slow
+    from osm_gitops.plan.guards import Limits  # noqa: PLC0415 - slow
 
     reports = Reports(command="refresh", form=output, verbose=request.verbose, files=tuple(report or ()))
     reports.check()

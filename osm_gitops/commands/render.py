@@ -17,21 +17,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from osm_gitops.cli.clusters import clusters_of, trust_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_newest
 from osm_gitops.cli.run_options import AgeRecipients, PlaintextSecrets, run_options
-from osm_gitops.config.spec import LIVE
 from osm_gitops.errors import Code, OsmGitopsError, Problem, input_error
-from osm_gitops.model.desired import Desired
-from osm_gitops.model.objects import ObjectRef
-from osm_gitops.pipeline.options import sealing_of
-from osm_gitops.pipeline.states import check_only, desired_states
-from osm_gitops.plan.guards import Limits
-from osm_gitops.report.mask import Masker
-from osm_gitops.targets.file_encryption import NO_ENCRYPTION, FileEncryption
-from osm_gitops.targets.folder import is_kept_by_git, refuse_plaintext, render_to, stream
+
+if TYPE_CHECKING:
+    from osm_gitops.model.desired import Desired
+    from osm_gitops.model.objects import ObjectRef
+    from osm_gitops.targets.file_encryption import FileEncryption
 
 _STDOUT = "-"
 
@@ -40,6 +36,18 @@ _STDOUT = "-"
 def render(request: Request, age_recipients: AgeRecipients = None, plaintext_secrets: PlaintextSecrets = False) -> int:
     if request.target is None:
         raise input_error(Code.MISSING_ARGUMENT, "render needs --to", fix="Name an empty folder, or - for stdout")
+    from osm_gitops.pipeline.rendered import prepare  # noqa: PLC0415 - slow
+
+    prepare()
+    from osm_gitops.cli.clusters import clusters_of, trust_of  # noqa: PLC0415 - slow
+    from osm_gitops.config.spec import LIVE  # noqa: PLC0415 - slow
+    from osm_gitops.pipeline.options import sealing_of  # noqa: PLC0415 - slow
+    from osm_gitops.pipeline.states import check_only, desired_states  # noqa: PLC0415 - slow
+    from osm_gitops.plan.guards import Limits  # noqa: PLC0415 - slow
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
+    from osm_gitops.targets.file_encryption import NO_ENCRYPTION  # noqa: PLC0415 - slow
+    from osm_gitops.targets.folder import is_kept_by_git, refuse_plaintext  # noqa: PLC0415 - slow
+
     if request.target == LIVE:
         fix = f"Use apply to write to clusters; a folder of this name is ./{LIVE}"
         raise input_error(Code.INVALID_OPTION, "render writes files", where=f"--to {LIVE}", fix=fix)
@@ -81,6 +89,9 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
 
 def _write(desired: Desired, target: Path | None, encryption: FileEncryption) -> bool:
     """Write one cluster; return whether any of its pools failed."""
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
+    from osm_gitops.targets.folder import render_to, stream  # noqa: PLC0415 - slow
+
     masker = Masker(desired.sensitive)
     console.problems(desired.warnings, label="Warning", masker=masker)
     console.failures(desired.cluster, desired.failed, masker)

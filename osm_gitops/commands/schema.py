@@ -17,15 +17,14 @@ import json
 from collections.abc import Callable, Mapping
 from enum import Enum
 from importlib import import_module
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from osm_gitops.cli.console import console
-from osm_gitops.config.fleet_keys import fleet_schema
-from osm_gitops.config.overlay_keys import overlay_schema
-from osm_gitops.model.objects import Json
-from osm_gitops.report.json_schema import log_schema, plan_schema
+
+if TYPE_CHECKING:
+    from osm_gitops.model.objects import Json
 
 
 class Described(Enum):
@@ -49,31 +48,31 @@ class Described(Enum):
 
 
 def _of(module: str, name: str) -> Callable[[], dict[str, Json]]:
-    """The schema of a command's report; imports the command's module only when it is called."""
+    """A schema that a module makes, which is imported only when it is called."""
 
     def schema_of() -> dict[str, Json]:
-        found: dict[str, Json] = getattr(import_module(f"osm_gitops.commands.{module}"), name)()
+        found: dict[str, Json] = getattr(import_module(f"osm_gitops.{module}"), name)()
         return found
 
     return schema_of
 
 
 SCHEMAS: Final[Mapping[Described, Callable[[], dict[str, Json]]]] = {
-    Described.FLEET: fleet_schema,
-    Described.OVERLAY: overlay_schema,
-    Described.PLAN: plan_schema,
-    Described.EXPLANATION: _of("explain.report", "explanation_schema"),
-    Described.DOWNLOADS: _of("explain.downloading", "downloads_schema"),
-    Described.FINDINGS: _of("validate.report", "findings_schema"),
-    Described.STATUS: _of("status.report", "status_schema"),
-    Described.RUNS: _of("status.runs", "runs_schema"),
-    Described.ROLLOUT: _of("rollout.report", "rollout_schema"),
-    Described.REPORT: _of("report.json_report", "report_schema"),
-    Described.BOOT: _of("boot.report", "boot_schema"),
-    Described.CHECKUP: _of("doctor.command", "checkup_schema"),
-    Described.PROFILES: _of("osp.profile_list", "profiles_schema"),
-    Described.PROFILE_DIFF: _of("osp.diff", "profile_diff_schema"),
-    Described.LOG: log_schema,
+    Described.FLEET: _of("config.fleet_keys", "fleet_schema"),
+    Described.OVERLAY: _of("config.overlay_keys", "overlay_schema"),
+    Described.PLAN: _of("report.json_schema", "plan_schema"),
+    Described.EXPLANATION: _of("commands.explain.report", "explanation_schema"),
+    Described.DOWNLOADS: _of("commands.explain.downloading", "downloads_schema"),
+    Described.FINDINGS: _of("commands.validate.report", "findings_schema"),
+    Described.STATUS: _of("commands.status.report", "status_schema"),
+    Described.RUNS: _of("commands.status.runs", "runs_schema"),
+    Described.ROLLOUT: _of("commands.rollout.report", "rollout_schema"),
+    Described.REPORT: _of("commands.report.json_report", "report_schema"),
+    Described.BOOT: _of("commands.boot.report", "boot_schema"),
+    Described.CHECKUP: _of("commands.doctor.report", "checkup_schema"),
+    Described.PROFILES: _of("commands.osp.profile_list", "profiles_schema"),
+    Described.PROFILE_DIFF: _of("commands.osp.diff", "profile_diff_schema"),
+    Described.LOG: _of("report.json_schema", "log_schema"),
 }
 
 

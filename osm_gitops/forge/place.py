@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from osm_gitops.errors import Code, InputError, input_error
-from osm_gitops.git.address import Address
+
+if TYPE_CHECKING:
+    from osm_gitops.git.address import Address
 
 
 class ForgeKind(Enum):
@@ -133,6 +135,8 @@ def checked_api(api: str, where: str = "--forge-api") -> str:
             where=where,
             fix="Give the token with --forge-token-file" if "@" in parts.netloc else "",
         )
+    from osm_gitops.git.address import Address  # noqa: PLC0415 - slow
+
     if parts.scheme == "http" and not Address(api, "http", parts.netloc).is_loopback:
         raise _unencrypted(api)
     return api.rstrip("/")

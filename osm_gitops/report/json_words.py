@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.objects import Json, ObjectRef
+
+if TYPE_CHECKING:
+    from osm_gitops.model.objects import Json, ObjectRef
 
 HOME: Final = "https://osm-gitops.io"
 """Where the documentation is, in the domain of our API group; schemas have their identifiers there."""

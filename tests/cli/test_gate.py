@@ -241,7 +241,7 @@ def test_rendering_comparing_and_writing_are_counted_to_their_ends(
         return lambda done, total: told.setdefault((cluster, what), []).append((done, total))
 
     monkeypatch.setattr("osm_gitops.cli.run_options.Progress", counting)
-    monkeypatch.setattr("osm_gitops.commands.rekey.Progress", counting)
+    monkeypatch.setattr("osm_gitops.commands.rekey.command.Progress", counting)
     key, recipient = new_identity()
     monkeypatch.setenv("SOPS_AGE_KEY", key.splitlines()[-1])
     monkeypatch.setenv("OSM_GITOPS_AGE_RECIPIENT", recipient)

@@ -21,7 +21,7 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from osm_gitops.commands.rekey import Rotation, rekeyed_files, write_rekeyed
+from osm_gitops.commands.rekey.rekeying import Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.errors import Code, EncryptionError, OsmGitopsError
 from osm_gitops.model.desired import Desired
 from osm_gitops.sops.document import decrypt, encrypt, rekey

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.commands.rekey import RekeyedFile, Rekeying, Rotation, rekeyed_files, write_rekeyed
+from osm_gitops.commands.rekey.rekeying import RekeyedFile, Rekeying, Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.errors import Code, OsmGitopsError
 from osm_gitops.sops.document import decrypt, encrypt, recipients_of
 from osm_gitops.sops.keys import find_keys, new_identity
@@ -227,5 +227,5 @@ def _killed_before_placing(files: tuple[RekeyedFile, ...]) -> None:
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    pytest.MonkeyPatch().setattr("osm_gitops.commands.rekey.place_file", die)
+    pytest.MonkeyPatch().setattr("osm_gitops.commands.rekey.rekeying.place_file", die)
     write_rekeyed(files)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.commands.rekey import Rotation, rekeyed_files, write_rekeyed
+from osm_gitops.commands.rekey.rekeying import Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.errors import Code, TargetError
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import Action, ClusterPlan

@@ -23,13 +23,11 @@ from typing import Annotated
 
 import typer
 
-from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.completion import complete_pool
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Request, option, with_all_pools
 from osm_gitops.cli.run_options import duration, run_options
 from osm_gitops.errors import Code, InputError, Problem
-from osm_gitops.plan.guards import Limits
 
 
 @with_all_pools
@@ -59,9 +57,11 @@ def boot(
     stay: Annotated[bool, option("--stay", "Leave the machine running after the report, until Ctrl-C.")] = False,
     output: Annotated[Form, option("--output,-o", "Format of the report.")] = Form.TEXT,
 ) -> int:
+    from osm_gitops.cli.clusters import clusters_of  # noqa: PLC0415 - slow
     from osm_gitops.commands.boot.booting import BootOptions, booted  # noqa: PLC0415 - slow
     from osm_gitops.commands.boot.report import boot_json, boot_text  # noqa: PLC0415 - slow
     from osm_gitops.commands.boot.verdict import problems  # noqa: PLC0415 - slow
+    from osm_gitops.plan.guards import Limits  # noqa: PLC0415 - slow
 
     wanted = BootOptions(
         timeout=duration(timeout, "--timeout"), files=_files(files or ()), packages=tuple(packages or ())

@@ -19,21 +19,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.completion import complete_pool
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Request, option, with_all_pools
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import Code, InputError, did_you_mean, input_error
-from osm_gitops.model.explained import RenderedFile, Rendering
-from osm_gitops.model.objects import ObjectRef
-from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.plan.guards import Limits
-from osm_gitops.report.mask import Masker
+
+if TYPE_CHECKING:
+    from osm_gitops.model.explained import RenderedFile, Rendering
+    from osm_gitops.model.objects import ObjectRef
+    from osm_gitops.pipeline.options import RunOptions
 
 
 class HalfName(Enum):
@@ -74,6 +73,7 @@ def explain(
     ] = False,
     output: Annotated[Form, option("--output,-o", "Format of the explanation.")] = Form.TEXT,
 ) -> int:
+    from osm_gitops.cli.clusters import clusters_of  # noqa: PLC0415 - slow
     from osm_gitops.commands.explain.explaining import explain_pool  # noqa: PLC0415 - slow
     from osm_gitops.commands.explain.report import (  # noqa: PLC0415
         explanation_json,
@@ -127,17 +127,21 @@ def explain(
 
 
 def _options(request: Request) -> RunOptions:
+    from osm_gitops.plan.guards import Limits  # noqa: PLC0415 - slow
+
     # Of an untrusted tree nothing is decrypted: placeholders serve as well here.
     return run_options(request, Limits(), None, without_keys=request.untrusted)
 
 
 def _show_downloads(request: Request, name: str, output: Form) -> int:
+    from osm_gitops.cli.clusters import clusters_of  # noqa: PLC0415 - slow
     from osm_gitops.commands.explain.downloading import (  # noqa: PLC0415 - imports tree-sitter
         downloads_json,
         downloads_of_all,
         downloads_of_pool,
         downloads_text,
     )
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
 
     clusters = clusters_of(request, needs_target=False)
     options = _options(request)

@@ -28,16 +28,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osm_gitops.bounded.files import DOCUMENT, read_file
-from osm_gitops.cli.clusters import one_name
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_cluster
 from osm_gitops.commands.schema import Described, schema_text
-from osm_gitops.config.fleet_file import FLEET_FILE, NAME_RULE, is_cluster_name
-from osm_gitops.config.spec import DEFAULT_CLUSTER, LIVE
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, input_error
 from osm_gitops.model.span import rfc3339
-from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
 
 if TYPE_CHECKING:
     from osm_gitops.commands.init.adopting import Adoption
@@ -126,7 +122,10 @@ def init(
     osm_context: OsmContext = "",
     with_pools: WithPools = False,
 ) -> int:
+    from osm_gitops.cli.clusters import one_name  # noqa: PLC0415 - slow
     from osm_gitops.commands.init.scaffold import Scaffold, place_of  # noqa: PLC0415 - imports git
+    from osm_gitops.config.fleet_file import NAME_RULE, is_cluster_name  # noqa: PLC0415 - slow
+    from osm_gitops.config.spec import DEFAULT_CLUSTER  # noqa: PLC0415 - slow
 
     cluster = one_name(request, _EXAMPLE if request.source is None else DEFAULT_CLUSTER)
     if not is_cluster_name(cluster):
@@ -153,6 +152,7 @@ def _init_on_seed(request: Request, place: Place, osm: _OsmOptions, recipients: 
     """Write a repository for the user clusters of a seed."""
     from osm_gitops.commands.init.from_kkp import find_clusters, repository_files  # noqa: PLC0415 - imports kube
     from osm_gitops.commands.init.scaffold import Scaffold  # noqa: PLC0415 - imports git
+    from osm_gitops.config.fleet_file import FLEET_FILE  # noqa: PLC0415 - slow
 
     needless = _needless(replace(request, management=UNNAMED), osm)
     needless += ["--cluster"] if request.clusters else []
@@ -185,6 +185,8 @@ class _OsmOptions:
 
 def _adoption(request: Request, cluster: str, osm: _OsmOptions) -> Adoption | None:
     """Read the cluster and print what was found; ``None`` without ``--from``."""
+    from osm_gitops.config.spec import LIVE  # noqa: PLC0415 - slow
+
     if request.source is None:
         _refuse_needless(request, osm)
         return None
@@ -223,6 +225,8 @@ def _needless(request: Request, osm: _OsmOptions) -> list[str]:
 
 
 def _refuse_needless(request: Request, osm: _OsmOptions) -> None:
+    from osm_gitops.config.spec import LIVE  # noqa: PLC0415 - slow
+
     given = _needless(request, osm)
     if given:
         raise input_error(
@@ -256,6 +260,7 @@ class _Written:
 
 def _written(place: Place, files: Mapping[str, bytes], key: str) -> _Written:
     from osm_gitops.commands.init.scaffold import free_files, refuse_key_in, write_files  # noqa: PLC0415
+    from osm_gitops.sops.keys import add_identity  # noqa: PLC0415 - slow
 
     chosen = free_files(place, files)
     key_file = _key_file() if key else None
@@ -289,11 +294,15 @@ def _direct_url() -> str:
 
 
 def _new_key() -> tuple[str, tuple[str, ...]]:
+    from osm_gitops.sops.keys import new_identity  # noqa: PLC0415 - slow
+
     text, recipient = new_identity()
     return text, (recipient,)
 
 
 def _key_file() -> Path:
+    from osm_gitops.sops.keys import default_key_file  # noqa: PLC0415 - slow
+
     path = default_key_file(os.environ)
     if path is None:
         raise input_error(

@@ -23,9 +23,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from osm_gitops.cli.clusters import one_cluster
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_settings
 from osm_gitops.cli.run_options import ask_for
@@ -40,14 +39,12 @@ from osm_gitops.commands.install.install_plan import (
     Jobs,
     Part,
 )
-from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec, TargetSpec, TreeRef
 from osm_gitops.errors import Code, InputError, Problem, input_error, some
-from osm_gitops.git.address import parse_address
-from osm_gitops.kube.answers import CONFIGURATION_POLICY
-from osm_gitops.model.desired import Side
-from osm_gitops.model.objects import Json
-from osm_gitops.sources.manifests import KKP_NAMESPACE
-from osm_gitops.yaml.emit import dump
+
+if TYPE_CHECKING:
+    from osm_gitops.config.spec import ClusterSpec
+    from osm_gitops.model.desired import Side
+    from osm_gitops.model.objects import Json
 
 _NAMED = 5
 _USER_CLUSTER_PREFIX = "cluster-"
@@ -178,13 +175,6 @@ AgeKeySecret = Annotated[
 CommitAs = Annotated[str, option("--commit-as", "Author of the commits.", metavar="'NAME <MAIL>'", panel=_GIT)]
 
 
-_SIDES = {
-    SideChoice.MANAGEMENT: (Side.MANAGEMENT,),
-    SideChoice.WORKER: (Side.WORKER,),
-    SideChoice.BOTH: (Side.MANAGEMENT, Side.WORKER),
-}
-
-
 @with_settings
 def install(
     request: Request,
@@ -211,6 +201,8 @@ def install(
     commit_as: CommitAs = f"{DEFAULT_AUTHOR[0]} <{DEFAULT_AUTHOR[1]}>",
 ) -> int:
     from osm_gitops.commands.install.manifests import manifests  # noqa: PLC0415 - imports kube
+    from osm_gitops.git.address import parse_address  # noqa: PLC0415 - slow
+    from osm_gitops.model.desired import Side  # noqa: PLC0415 - slow
 
     parts = frozenset(part or INSTALLED)
     if repo:
@@ -279,12 +271,15 @@ def install(
 
 
 def _print(bodies: Sequence[dict[str, Json]]) -> None:
+    from osm_gitops.yaml.emit import dump  # noqa: PLC0415 - slow
+
     console.out("".join(f"---\n{dump(body)}" for body in bodies))
 
 
 def _refuse_on_seed(request: Request, plan: InstallPlan, side: SideChoice | None, parts: Sequence[Part] | None) -> None:
     """Raise InputError for options that a KKP seed does not need, and without those that its runs need."""
     from osm_gitops.commands.install.manifests import ON_SEED  # noqa: PLC0415 - imports kube
+    from osm_gitops.sources.manifests import KKP_NAMESPACE  # noqa: PLC0415 - slow
 
     jobs = plan.jobs or Jobs(image="")
     needless = {
@@ -326,6 +321,7 @@ def _refuse_on_seed(request: Request, plan: InstallPlan, side: SideChoice | None
 def _writes_git(request: Request) -> bool:
     """Whether the runs commit the desired state of user clusters, as the fleet file says, if there is one."""
     from osm_gitops.cli.clusters import fleet_of, names_clusters  # noqa: PLC0415 - slow
+    from osm_gitops.config.spec import TargetSpec  # noqa: PLC0415 - slow
 
     if not names_clusters(request):
         console.say("There is no fleet file here: the runs are those for to: cluster")
@@ -348,6 +344,8 @@ def _writes_git(request: Request) -> bool:
 def _other_writers(plan: InstallPlan, spec: ClusterSpec | None) -> tuple[str, ...]:
     """Ask on a terminal which other users may change configurations; without a terminal, say how to name them."""
     from osm_gitops.commands.install.manifests import APPLIERS, user_name  # noqa: PLC0415 - imports kube
+    from osm_gitops.config.spec import TargetSpec  # noqa: PLC0415 - slow
+    from osm_gitops.kube.answers import CONFIGURATION_POLICY  # noqa: PLC0415 - slow
 
     from_git = plan.into_git or (spec is not None and isinstance(spec.target, TargetSpec))
     console.say(
@@ -365,7 +363,9 @@ def _other_writers(plan: InstallPlan, spec: ClusterSpec | None) -> tuple[str, ..
 def _missing(spec: ClusterSpec | None, side: Side, bodies: Sequence[dict[str, Json]]) -> Sequence[dict[str, Json]]:
     """The manifests without those that the cluster has from another installation; all if no cluster is read."""
     from osm_gitops.commands.install.manifests import without_present  # noqa: PLC0415 - imports kube
+    from osm_gitops.config.spec import LiveRef  # noqa: PLC0415 - slow
     from osm_gitops.kube.api import connect  # noqa: PLC0415 - slow
+    from osm_gitops.model.desired import Side  # noqa: PLC0415 - slow
 
     if spec is None or not isinstance(spec.source.machines, LiveRef):
         return bodies
@@ -384,7 +384,9 @@ def _missing(spec: ClusterSpec | None, side: Side, bodies: Sequence[dict[str, Js
 
 
 def _for_request(plan: InstallPlan, request: Request, parts: frozenset[Part]) -> tuple[InstallPlan, ClusterSpec | None]:
-    from osm_gitops.commands.install.install_plan import for_cluster, machines_of  # noqa: PLC0415 - imports sources
+    from osm_gitops.cli.clusters import one_cluster  # noqa: PLC0415 - slow
+    from osm_gitops.commands.install.install_plan import for_cluster, machines_of  # noqa: PLC0415 - slow
+    from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec  # noqa: PLC0415 - slow
 
     spec = one_cluster(request)
     if spec is None:
@@ -398,6 +400,8 @@ def _for_request(plan: InstallPlan, request: Request, parts: frozenset[Part]) ->
 
 
 def _refuse_folders(spec: ClusterSpec) -> None:
+    from osm_gitops.config.spec import TreeRef  # noqa: PLC0415 - slow
+
     trees = {part.display for part in spec.source.parts if isinstance(part, TreeRef)}
     folders = sorted(trees | {overlay.display for overlay in spec.overlays if not overlay.built_in})
     if folders:
@@ -410,8 +414,12 @@ def _refuse_folders(spec: ClusterSpec) -> None:
 
 
 def _sides(plan: InstallPlan, side: SideChoice | None) -> tuple[Side, ...]:
+    from osm_gitops.model.desired import Side  # noqa: PLC0415 - slow
+
+    if side is SideChoice.BOTH:
+        return (Side.MANAGEMENT, Side.WORKER)
     if side is not None:
-        return _SIDES[side]
+        return (Side.WORKER if side is SideChoice.WORKER else Side.MANAGEMENT,)
     if plan.split:
         raise input_error(
             Code.SIDE_NOT_CHOSEN,
@@ -422,6 +430,8 @@ def _sides(plan: InstallPlan, side: SideChoice | None) -> tuple[Side, ...]:
 
 
 def _check_runs(plan: InstallPlan, sides: tuple[Side, ...], parts: frozenset[Part]) -> None:
+    from osm_gitops.model.desired import Side  # noqa: PLC0415 - slow
+
     jobs = plan.jobs
     if jobs is None or Part.JOBS not in parts or Side.MANAGEMENT not in sides:
         return

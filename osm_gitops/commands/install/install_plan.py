@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from osm_gitops.config.settings import RawSetting, arguments
-from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.errors import InputError
-from osm_gitops.kube.api import connect
-from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.load import load_inputs, load_settings
-from osm_gitops.render.resolve.named_facts import NamedFacts, named_facts, named_profiles
-from osm_gitops.sops.keys import KeySearch
-from osm_gitops.sources.cluster import read_machines
+
+if TYPE_CHECKING:
+    from osm_gitops.config.settings import RawSetting
+    from osm_gitops.config.spec import ClusterSpec
+    from osm_gitops.model.machine import MachineDeployment
+    from osm_gitops.model.settings import Settings
+    from osm_gitops.render.resolve.named_facts import NamedFacts
 
 DEFAULT_HOME = "osm-gitops"
 DEFAULT_SCHEDULE = "*/10 * * * *"
@@ -89,6 +87,13 @@ class Jobs:
     shards: int = 1
 
 
+def _nothing_named() -> NamedFacts:
+    from osm_gitops.model.settings import Settings  # noqa: PLC0415 - slow
+    from osm_gitops.render.resolve.named_facts import named_facts  # noqa: PLC0415 - slow
+
+    return named_facts((), Settings())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallPlan:
     """Everything that the manifests depend on.
@@ -106,7 +111,7 @@ class InstallPlan:
     profile_namespaces: tuple[str, ...] = ("kube-system",)
     home: str = DEFAULT_HOME
     split: bool = False
-    named: NamedFacts = field(default_factory=lambda: named_facts((), Settings()))
+    named: NamedFacts = field(default_factory=_nothing_named)
     more: tuple[tuple[str, str], ...] = ()
     writers: tuple[str, ...] = ()
     repo: ConfigRepo | None = None
@@ -130,6 +135,12 @@ _BUNDLES: Final[Mapping[str, str]] = {
 
 def machines_of(spec: ClusterSpec, environment: Mapping[str, str]) -> Sequence[MachineDeployment]:
     """Read only the MachineDeployments of a cluster's source. Raises InputError and ClusterError."""
+    from osm_gitops.config.spec import LiveRef, SourceSpec  # noqa: PLC0415 - slow
+    from osm_gitops.kube.api import connect  # noqa: PLC0415 - slow
+    from osm_gitops.pipeline.load import load_inputs, load_settings  # noqa: PLC0415 - slow
+    from osm_gitops.sops.keys import KeySearch  # noqa: PLC0415 - slow
+    from osm_gitops.sources.cluster import read_machines  # noqa: PLC0415 - slow
+
     machines = spec.source.machines
     if isinstance(machines, LiveRef):
         return read_machines(connect(spec.worker, environment)).machines
@@ -142,6 +153,10 @@ def machines_of(spec: ClusterSpec, environment: Mapping[str, str]) -> Sequence[M
 
 def for_cluster(plan: InstallPlan, spec: ClusterSpec, machines: Sequence[MachineDeployment]) -> InstallPlan:
     """Complete ``plan`` from the settings and MachineDeployments of a cluster. Raises InputError."""
+    from osm_gitops.config.spec import LiveTarget  # noqa: PLC0415 - slow
+    from osm_gitops.pipeline.load import load_settings  # noqa: PLC0415 - slow
+    from osm_gitops.render.resolve.named_facts import named_facts, named_profiles  # noqa: PLC0415 - slow
+
     settings = load_settings(spec)
     profiles = named_profiles(machines, settings.namespace)
     completed = replace(
@@ -163,6 +178,8 @@ def for_cluster(plan: InstallPlan, spec: ClusterSpec, machines: Sequence[Machine
 
 
 def _with_settings(jobs: Jobs, given: Sequence[RawSetting], settings: Settings) -> Jobs:
+    from osm_gitops.config.settings import arguments  # noqa: PLC0415 - slow
+
     files = {f"{flag}.pem": getattr(settings, attribute) for flag, attribute in _BUNDLES.items()}
     ordered = sorted(given, key=lambda setting: setting.name)
     return replace(

@@ -22,9 +22,6 @@ from osm_gitops.cli.help import CommandLine
 from osm_gitops.cli.options import Request, option, with_fleet_file, with_named_clusters
 from osm_gitops.cli.run_options import Yes, ask, duration, require_answer, run_options
 from osm_gitops.errors import Code, OsmGitopsError, Problem, input_error, some
-from osm_gitops.plan.guards import Limits
-from osm_gitops.report.mask import Masker
-from osm_gitops.report.text import Style
 from osm_gitops.report.visible import many, visible
 
 if TYPE_CHECKING:
@@ -133,6 +130,8 @@ def apply_profiles(
     from osm_gitops.cli.clusters import fleet_of  # noqa: PLC0415 - slow
     from osm_gitops.commands.kkp.custom_profiles import ProfileChange, plan_profiles, read_profiles  # noqa: PLC0415
     from osm_gitops.commands.osp.diff import format_profile_diff  # noqa: PLC0415 - slow
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
+    from osm_gitops.report.text import Style  # noqa: PLC0415 - slow
 
     require_answer("kkp apply-profiles", confirmed=yes)
     sources = [(each.seed, each.profiles) for each in fleet_of(request).kkp if each.profiles is not None]
@@ -194,6 +193,7 @@ class _Switching:
     def run(self) -> int:
         from osm_gitops.cli.clusters import live_clusters_of  # noqa: PLC0415 - slow
         from osm_gitops.commands.kkp.switching import is_done, set_replicas, wait_for  # noqa: PLC0415 - imports kube
+        from osm_gitops.plan.guards import Limits  # noqa: PLC0415 - slow
 
         require_answer(f"kkp switch-{self._word}", confirmed=self.yes)
         timeout = duration(self.timeout, "--timeout")

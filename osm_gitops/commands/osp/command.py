@@ -18,29 +18,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osm_gitops.bounded.files import LARGE, read_file, read_stream
-from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of, trust_of
 from osm_gitops.cli.completion import complete_profile
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
 from osm_gitops.cli.options import Form, Request, Untrusted, option, with_sources
-from osm_gitops.commands.osp.profile_list import (
-    AvailableProfiles,
-    built_in_profiles,
-    choose_profile,
-    format_profiles,
-    profiles_json,
-    profiles_of,
-    released_profile,
-)
 from osm_gitops.errors import Code, input_error
-from osm_gitops.model.settings import Settings
-from osm_gitops.report.mask import Masker
-from osm_gitops.report.text import Style
-from osm_gitops.sources.trust import distrust
-from osm_gitops.yaml.emit import dump
 
 if TYPE_CHECKING:
     from osm_gitops.commands.osp.diff import ProfileDiff
+    from osm_gitops.commands.osp.profile_list import AvailableProfiles
 
 _STDIN = "-"
 
@@ -68,6 +54,9 @@ def list_profiles(
       osm-gitops osp list                                   # those of the fleet
       osm-gitops osp list --from cluster-dump@main -o json  # those of a tree at a git revision
     """
+    from osm_gitops.commands.osp.profile_list import format_profiles, profiles_json  # noqa: PLC0415 - slow
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
+
     available = _available(request)
     masker = Masker(available.sensitive)
     write = profiles_json if output is Form.JSON else format_profiles
@@ -104,6 +93,10 @@ def show(
       osm-gitops osp show osp-ubuntu@v2.0.0                       # the built-in one of that version
       osm-gitops osp show osp-ubuntu --overlay overlays/mine      # what an overlay makes of it
     """
+    from osm_gitops.commands.osp.profile_list import choose_profile  # noqa: PLC0415 - slow
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
+    from osm_gitops.yaml.emit import dump  # noqa: PLC0415 - slow
+
     available = _available(request, name)
     body = choose_profile(name, available)
     whole = json.dumps(body, indent=2, ensure_ascii=False) + "\n" if output is ShownForm.JSON else dump(body)
@@ -149,6 +142,8 @@ def diff(
       osm-gitops osp diff osp-ubuntu --overlay overlays/mine           # what an overlay does
     """
     from osm_gitops.commands.osp.diff import format_profile_diff, profile_diff_json  # noqa: PLC0415 - slow
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
+    from osm_gitops.report.text import Style  # noqa: PLC0415 - slow
 
     found = _compared(request, before, after)
     masker = Masker(found.sensitive)
@@ -161,12 +156,14 @@ def diff(
 
 
 def _compared(request: Request, before: str, after: str) -> ProfileDiff:
+    from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of  # noqa: PLC0415 - slow
     from osm_gitops.commands.osp.diff import (  # noqa: PLC0415 - slow
         Sides,
         diff_overlaid,
         diff_profiles,
         without_and_with,
     )
+    from osm_gitops.commands.osp.profile_list import profiles_of  # noqa: PLC0415 - slow
 
     if after:
         sides = Sides(request.base, request.environment, lambda: _available(request), untrusted=request.untrusted)
@@ -189,6 +186,13 @@ def _compared(request: Request, before: str, after: str) -> ProfileDiff:
 
 def _available(request: Request, name: str = "") -> AvailableProfiles:
     """The profiles to search for ``name``; for a built-in ``NAME@VERSION`` no source is read."""
+    from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of, trust_of  # noqa: PLC0415 - slow
+    from osm_gitops.commands.osp.profile_list import (  # noqa: PLC0415 - slow
+        built_in_profiles,
+        profiles_of,
+        released_profile,
+    )
+
     if "@" in name:
         return released_profile(name, overlays_of(request), trust_of(request))
     if not names_clusters(request):
@@ -212,6 +216,8 @@ def convert(
       osm-gitops osp convert - > osp-mine.yaml  # behind kubectl get osp osp-mine --output yaml |
     """
     from osm_gitops.commands.osp.convert import convert_file  # noqa: PLC0415 - imports ruamel.yaml
+    from osm_gitops.model.settings import Settings  # noqa: PLC0415 - slow
+    from osm_gitops.sources.trust import distrust  # noqa: PLC0415 - slow
 
     if untrusted and str(file) != _STDIN:
         distrust(file.parent).check(file, str(file))

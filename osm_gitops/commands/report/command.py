@@ -19,7 +19,6 @@ from enum import Enum
 from typing import Annotated
 
 from osm_gitops import __version__
-from osm_gitops.cli.clusters import clusters_of, pinned
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_request
@@ -67,6 +66,7 @@ def report(
     jobs: Jobs = None,
     cluster_timeout: ClusterTimeout = "",
 ) -> int:
+    from osm_gitops.cli.clusters import clusters_of, pinned  # noqa: PLC0415 - slow
     from osm_gitops.commands.report.fleet import FleetReport  # noqa: PLC0415 - slow
     from osm_gitops.commands.report.gathering import gather  # noqa: PLC0415
     from osm_gitops.commands.report.history import last_revisions  # noqa: PLC0415

@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from osm_gitops.cli.clusters import compared_clusters
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Request, option, with_live
 from osm_gitops.cli.run_options import (
@@ -30,9 +29,6 @@ from osm_gitops.cli.run_options import (
     require_answer,
     run_options,
 )
-from osm_gitops.model.live import WriteOptions
-from osm_gitops.plan.guards import Limits
-from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import many
 
 
@@ -56,8 +52,12 @@ def rollout(
     lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
     yes: Yes = False,
 ) -> int:
+    from osm_gitops.cli.clusters import compared_clusters  # noqa: PLC0415 - slow
     from osm_gitops.commands.rollout.report import NEXT, rollout_json, rollout_text  # noqa: PLC0415 - slow
     from osm_gitops.commands.rollout.rolling import Rolled, cluster_states, roll  # noqa: PLC0415 - slow
+    from osm_gitops.model.live import WriteOptions  # noqa: PLC0415 - slow
+    from osm_gitops.plan.guards import Limits  # noqa: PLC0415 - slow
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
 
     if most is not None:
         require_answer("rollout --roll", confirmed=yes)

@@ -19,13 +19,10 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated
 
-from osm_gitops.cli.clusters import compared_clusters, names_clusters
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_live
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import Code, input_error
-from osm_gitops.plan.guards import Limits
-from osm_gitops.report.mask import Masker
 
 _PROBLEMS_FOUND = 2
 
@@ -66,8 +63,11 @@ def status(
             where="--output html",
             fix="Add --runs NAMESPACE, or use osm-gitops report --output html for pools",
         )
+    from osm_gitops.cli.clusters import compared_clusters, names_clusters  # noqa: PLC0415 - slow
     from osm_gitops.commands.status.report import status_json, status_text  # noqa: PLC0415
     from osm_gitops.pipeline.status.reading import statuses  # noqa: PLC0415 - slow
+    from osm_gitops.plan.guards import Limits  # noqa: PLC0415 - slow
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
 
     if not names_clusters(request) and not request.settings:
         console.say(_DEFAULTS)

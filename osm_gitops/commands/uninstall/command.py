@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
 
-from osm_gitops.cli.clusters import live_clusters_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_whole_cluster
 from osm_gitops.cli.run_options import (
@@ -30,12 +30,20 @@ from osm_gitops.cli.run_options import (
     require_answer,
     run_options,
 )
-from osm_gitops.commands.uninstall.release import Finalizers, Release
 from osm_gitops.errors import Code, input_error
-from osm_gitops.model.live import CLEANUP_FINALIZER, WriteOptions
-from osm_gitops.model.objects import ObjectRef
-from osm_gitops.plan.guards import Limits
 from osm_gitops.report.visible import many, visible
+
+if TYPE_CHECKING:
+    from osm_gitops.commands.uninstall.release import Release
+    from osm_gitops.model.objects import ObjectRef
+
+
+class Finalizers(Enum):
+    """What to do with the finalizer on MachineDeployments, which OSM uses too."""
+
+    AUTO = "auto"
+    KEEP = "keep"
+    REMOVE = "remove"
 
 
 def release_text(release: Release, *, verbose: bool = False) -> str:
@@ -44,6 +52,8 @@ def release_text(release: Release, *, verbose: bool = False) -> str:
 
 
 def _lines(release: Release, *, verbose: bool) -> Iterator[str]:
+    from osm_gitops.model.live import CLEANUP_FINALIZER  # noqa: PLC0415 - slow
+
     yield from release.hosts
     if release.is_empty:
         yield "There is nothing of osm-gitops in this cluster."
@@ -86,8 +96,11 @@ def uninstall(
     ] = Finalizers.AUTO,
     lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
 ) -> int:
+    from osm_gitops.cli.clusters import live_clusters_of  # noqa: PLC0415 - slow
     from osm_gitops.commands.uninstall.run import plan_uninstall  # noqa: PLC0415 - slow
     from osm_gitops.commands.uninstall.run import uninstall as give_back  # noqa: PLC0415
+    from osm_gitops.model.live import WriteOptions  # noqa: PLC0415 - slow
+    from osm_gitops.plan.guards import Limits  # noqa: PLC0415 - slow
 
     require_answer("uninstall", confirmed=yes)
     specs = live_clusters_of(request)

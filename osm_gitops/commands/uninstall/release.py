@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final
 
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
@@ -33,14 +32,6 @@ from osm_gitops.targets.cluster.lease import LEASE_NAME
 from osm_gitops.targets.cluster.pools import NUDGED
 from osm_gitops.targets.cluster.record import STATUS_NAME
 from osm_gitops.targets.cluster.writes import ATTEMPTS, api_of
-
-
-class Finalizers(Enum):
-    """What to do with the finalizer on MachineDeployments, which OSM uses too."""
-
-    AUTO = "auto"
-    KEEP = "keep"
-    REMOVE = "remove"
 
 
 @dataclass(frozen=True, slots=True)

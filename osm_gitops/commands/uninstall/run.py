@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from osm_gitops.commands.uninstall.command import Finalizers
 from osm_gitops.commands.uninstall.release import (
-    Finalizers,
     OwnObject,
     Release,
     Releasing,

@@ -25,18 +25,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osm_gitops import __version__
-from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of, shown_path, trust_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_all_pools
-from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.errors import Code, InputError, Problem
-from osm_gitops.lint.rules.problems import problem_finding
-from osm_gitops.lint.rules.rules import FLEET_FILE, PASSED_OVER
 from osm_gitops.model.finding import Finding, Severity
-from osm_gitops.report.mask import Masker
 
 if TYPE_CHECKING:
     from osm_gitops.commands.validate.results import Scope
+    from osm_gitops.config.spec import ClusterSpec
 
 
 class Form(Enum):
@@ -73,6 +69,7 @@ def validate(
     from osm_gitops.commands.validate import report  # noqa: PLC0415 - slow
     from osm_gitops.commands.validate.cache import Cache, open_cache  # noqa: PLC0415 - imports render
     from osm_gitops.commands.validate.run import validate as check  # noqa: PLC0415 - imports render
+    from osm_gitops.report.mask import Masker  # noqa: PLC0415 - slow
 
     found: list[Finding] = []
     named, environment = _checked(paths or []), request.environment
@@ -103,6 +100,7 @@ def _scopes(
 ) -> tuple[Scope, ...]:
     """What to check, as it is or at a revision."""
     from osm_gitops.commands.validate.scope import fleet_scopes, overlay_findings, path_scopes  # noqa: PLC0415 - slow
+    from osm_gitops.config.spec import TreeRef  # noqa: PLC0415 - slow
 
     if paths:
         trees = [TreeRef(path, str(path), revision) for path in paths]
@@ -114,6 +112,9 @@ def _scopes(
 
 def _like(request: Request, paths: list[Path]) -> ClusterSpec:
     """A cluster with the settings of the command line, for files without a cluster."""
+    from osm_gitops.cli.clusters import overlays_of, trust_of  # noqa: PLC0415 - slow
+    from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TreeRef  # noqa: PLC0415 - slow
+
     nothing = TreeRef(Path(), "")
     source, settings = SourceSpec(nothing, nothing, nothing), tuple(request.settings.values())
     trust = trust_of(request, paths)
@@ -122,6 +123,10 @@ def _like(request: Request, paths: list[Path]) -> ClusterSpec:
 
 def _clusters(request: Request, found: list[Finding], revision: str) -> tuple[ClusterSpec, ...]:
     """The fleet's clusters; problems of the fleet file become findings."""
+    from osm_gitops.cli.clusters import clusters_at, clusters_of  # noqa: PLC0415 - slow
+    from osm_gitops.lint.rules.problems import problem_finding  # noqa: PLC0415 - slow
+    from osm_gitops.lint.rules.rules import FLEET_FILE  # noqa: PLC0415 - slow
+
     if revision:
         return clusters_at(request, revision)
     try:
@@ -137,7 +142,10 @@ def _compared(
     request: Request, paths: list[Path], scopes: tuple[Scope, ...], environment: Mapping[str, str], revision: str
 ) -> Iterator[Finding]:
     """Findings on the change since a revision. What was invalid or missing there is skipped: a fix must pass."""
+    from osm_gitops.cli.clusters import home_of, trust_of  # noqa: PLC0415 - slow
     from osm_gitops.commands.validate.scope import Comparison  # noqa: PLC0415 - slow
+    from osm_gitops.lint.rules.problems import problem_finding  # noqa: PLC0415 - slow
+    from osm_gitops.lint.rules.rules import FLEET_FILE, PASSED_OVER  # noqa: PLC0415 - slow
     from osm_gitops.sources.revision import check_revision  # noqa: PLC0415 - imports git
 
     for path in paths or [home_of(request, revision)]:
@@ -166,6 +174,8 @@ def _checked(paths: list[Path]) -> list[Path]:
 
 def _home(request: Request, paths: list[Path]) -> str:
     """The checked file or folder as shown in findings; the first one if there are several."""
+    from osm_gitops.cli.clusters import home_of, shown_path  # noqa: PLC0415 - slow
+
     if not paths and request.source is not None:
         return request.source
     return shown_path(paths[0] if paths else home_of(request, ""), request)

@@ -1,0 +1,1 @@
+"""``import``: clean manifests from a dump of a cluster."""

@@ -1,0 +1,1 @@
+"""``rekey``: re-encrypt files for other recipients."""
