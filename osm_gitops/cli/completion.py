@@ -6,10 +6,12 @@ Errors are ignored: a message would end up in the line that the user types.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import typer
 
@@ -17,6 +19,23 @@ from osm_gitops.errors import OsmGitopsError
 
 if TYPE_CHECKING:
     from osm_gitops.config.spec import ClusterSpec, SourceRef, SourceSpec
+
+VARIABLE: Final = "_OSM_GITOPS_COMPLETE"
+"""What shells set when they ask for completions, by typer's rule."""
+
+
+@contextmanager
+def without_rich() -> Iterator[None]:
+    """Let typer find no rich. For zsh, fish and PowerShell it renders each help text with rich, which wraps the text at
+    80 columns and drops what is in brackets as markup; its import takes as long as all else together."""
+    before = sys.modules.get("rich")
+    sys.modules["rich"] = cast("Any", None)  # what Python takes for a module that cannot be imported
+    try:
+        yield
+    finally:
+        del sys.modules["rich"]
+        if before is not None:
+            sys.modules["rich"] = before
 
 
 def complete_cluster(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from osm_gitops import __version__
+from osm_gitops.cli.completion import VARIABLE, without_rich
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine, HelpfulGroup
 
@@ -53,6 +56,11 @@ class _LazyGroup(HelpfulGroup):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.commands = {name: TyperCommand(name, help=_first_line(path)) for name, path in COMMANDS.items()}
+
+    def main(self, *arguments: Any, **more: Any) -> Any:
+        """Run a command line, or complete one."""
+        with without_rich() if VARIABLE in os.environ else nullcontext():
+            return super().main(*arguments, **more)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)

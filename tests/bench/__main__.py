@@ -104,6 +104,11 @@ def _start_up(folder: Path) -> Iterator[Row]:
     one = write_fleet(folder / "one", 1, distinct=True, profiles=PROFILES[:1])
     yield _median("--version").row("start of --version")
     yield _median("plan", "--help").row("plan --help", "0.25 s CPU")
+    asked = {"_OSM_GITOPS_COMPLETE": "complete_bash", "COMP_WORDS": "osm-gitops plan --o", "COMP_CWORD": "2"}
+    os.environ |= asked
+    yield _median().row("completion of an option", "0.12 s CPU")
+    for name in asked:
+        del os.environ[name]
     yield _median("render", "--from", str(one), "--to", "-").row("render of one MD")
 
 
