@@ -33,6 +33,15 @@ _TEXTS = st.one_of(
             "- a",
             "|",
             "é",
+            # Long ones are looked at in another way.
+            "a+/=" * 30,
+            "-" + "a" * 120,
+            "a: b" * 30,
+            "a:b" * 40,
+            "a #" * 40,
+            "a b" * 40,
+            "a\tb" * 40,
+            "a" + "é" * 120,
         ]
     ),
     st.text("ab:# -|\n\t\"'\\{}[]&*!%@`,?<>=~.09", max_size=12),
