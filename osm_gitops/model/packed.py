@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final
+from weakref import ReferenceType, ref
 
 from osm_gitops.model.objects import Json
 from osm_gitops.yaml.canonical import SharedEntries
@@ -23,7 +25,7 @@ _DRIFT: Final = 2 << 10  # bytes by which similar texts may be shifted
 _PERIOD: Final = 3
 """Base64 of shifted texts is equal only if the shift is a multiple of three bytes."""
 _PLAIN: Final = 4 << 20
-"""Bytes of texts that a packer leaves as they are: those of a small cluster, which are soon dropped."""
+"""Bytes of texts that a packer leaves as they are: the last ones, which are needed soon, and may be dropped soon."""
 
 
 class _Reference:
@@ -58,7 +60,7 @@ class PackedBody(Mapping[str, Json]):
     InputError for the text of a file that is no manifest.
     """
 
-    __slots__ = ("_plain", "_reference", "_segments", "digest", "like")
+    __slots__ = ("__weakref__", "_plain", "_reference", "_segments", "digest", "like")
 
     def __init__(self, text: bytes, reference: _Reference, like: Hashable) -> None:
         self._plain: bytes | None = text
@@ -146,6 +148,7 @@ class Packer:
     """
 
     _references: dict[Hashable, _Reference] = field(default_factory=dict)
+    _last: deque[tuple[ReferenceType[PackedBody], int]] = field(default_factory=deque)
     _plain: int = 0
 
     def pack(self, text: bytes, like: Hashable) -> PackedBody:
@@ -154,9 +157,14 @@ class Packer:
         if key not in self._references:
             self._references[key] = _Reference(text)
         packed = PackedBody(text, self._references[key], like)
+        self._last.append((ref(packed), len(text)))
         self._plain += len(text)
-        if self._plain > _PLAIN:
-            packed.compress()
+        while self._plain > _PLAIN:
+            find, size = self._last.popleft()
+            self._plain -= size
+            body = find()
+            if body is not None:
+                body.compress()
         return packed
 
     def pack_json(self, body: Mapping[str, Json], like: Hashable) -> PackedBody:
