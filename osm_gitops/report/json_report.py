@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from json.encoder import encode_basestring
 
 from osm_gitops.model.desired import Left
 from osm_gitops.model.objects import Json, ObjectRef
-from osm_gitops.model.plan import Action, ClusterPlan, Plan
+from osm_gitops.model.plan import Action, ClusterPlan, Plan, TextDiff
 from osm_gitops.model.promotion import Promotion
 from osm_gitops.model.span import rfc3339
 from osm_gitops.report.json_words import FORMAT_VERSION, object_json, problem_json
@@ -47,6 +49,7 @@ def _cluster(cluster: ShownCluster) -> Iterator[str]:
         },
     }
     changes = (change for pools in cluster.pools for change in pools.changes)
+    inside = margin + " " * 4
     after = {
         "promotion": promotion_json(plan.promotion) if plan.promotion else None,
         "layout": list(plan.layout),
@@ -62,7 +65,7 @@ def _cluster(cluster: ShownCluster) -> Iterator[str]:
         "refusals": [problem_json(problem) for problem in plan.refusals],
     }
     yield _indented(before, margin).removesuffix(f"\n{margin}}}") + f',\n{margin}  "changes": '
-    yield from _list(((_indented(_change(change), margin + " " * 4),) for change in changes), margin + "  ")
+    yield from _list((("".join(_change(change, inside)),) for change in changes), margin + "  ")
     yield "," + _indented(after, margin).removeprefix("{")
 
 
@@ -80,14 +83,16 @@ def _list(entries: Iterable[Iterable[str]], margin: str) -> Iterator[str]:
 def _indented(value: Json, margin: str) -> str:
     """The text of ``json.dumps`` with an indentation of two, in a line that begins at ``margin``. That takes ten times
     as long, as it leaves C for each value."""
+    if isinstance(value, str):
+        return encode_basestring(value)
     if not value or not isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value)
     between = f",\n{margin}  "
     if not any(isinstance(each, dict | list) for each in (value.values() if isinstance(value, dict) else value)):
         inside = json.dumps(value, ensure_ascii=False, separators=(between, ": "))[1:-1]
     elif isinstance(value, dict):
         inside = between.join(
-            f"{json.dumps(key, ensure_ascii=False)}: {_indented(each, margin + '  ')}" for key, each in value.items()
+            f"{encode_basestring(key)}: {_indented(each, margin + '  ')}" for key, each in value.items()
         )
     else:
         inside = between.join(_indented(each, margin + "  ") for each in value)
@@ -120,27 +125,32 @@ def _left(pool: ObjectRef, left: Left) -> dict[str, Json]:
     }
 
 
-def _change(shown_change: ShownChange) -> dict[str, Json]:
+def _change(shown_change: ShownChange, margin: str) -> Iterator[str]:
     change = shown_change.change
-    return {
+    before = {
         **object_json(change.ref),
         "side": change.side.value,
         "action": change.action.value,
         "reason": shown_change.reason,
         "pool": object_json(change.pool) if change.pool else None,
         "upkeep": change.upkeep,
-        "diffs": [
-            {
-                "name": diff.name,
-                "state": diff.state,
-                "added": diff.added,
-                "removed": diff.removed,
-                "lines": list(diff.lines),
-                "instead": diff.instead,
-            }
-            for diff in shown_change.diffs
-        ],
     }
+    yield _indented(before, margin).removesuffix(f"\n{margin}}}") + f',\n{margin}  "diffs": '
+    yield from _list(((_diff(diff, margin + " " * 4),) for diff in shown_change.diffs), margin + "  ")
+    yield f"\n{margin}}}"
+
+
+@lru_cache(maxsize=256)  # pools have most of them in common
+def _diff(diff: TextDiff, margin: str) -> str:
+    found = {
+        "name": diff.name,
+        "state": diff.state,
+        "added": diff.added,
+        "removed": diff.removed,
+        "lines": list(diff.lines),
+        "instead": diff.instead,
+    }
+    return _indented(found, margin)
 
 
 def _summary(plans: tuple[ClusterPlan, ...]) -> dict[str, int]:

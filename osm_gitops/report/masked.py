@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import NO_SECRETS
@@ -12,6 +14,9 @@ from osm_gitops.model.promotion import Promotion
 from osm_gitops.report.certificates import with_short_certificates
 from osm_gitops.report.excerpts import draft, excerpt
 from osm_gitops.report.mask import Masker
+
+_KNOWN: Final = 1024
+"""Lines and diffs that stay masked: pools of a fleet have most of them in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +106,25 @@ def _excerpt(cluster: ClusterPlan, view: View) -> Excerpt:
 
 
 class _Masks:
-    """Masks each distinct diff once."""
+    """Masks what pools have in common once."""
 
     def __init__(self, masker: Masker) -> None:
         self._masker = masker
-        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._line = lru_cache(maxsize=_KNOWN)(masker.line)
+        self._diff = lru_cache(maxsize=_KNOWN)(self._masked_diff)
 
     def pools(self, pools: ExcerptPools) -> ShownPools:
         return ShownPools(pools.names, tuple(map(self._change, pools.changes)), pools.likeness)
 
     def _change(self, member: ExcerptChange) -> ShownChange:
-        return ShownChange(member.change, self._masker.line(member.change.reason), member.public, self)
+        return ShownChange(member.change, self._line(member.change.reason), member.public, self)
 
     def diff(self, diff: TextDiff) -> TextDiff:
-        lines = self._known.get(diff.lines)
-        if lines is None:
-            masked = tuple(self._masker.diff_lines(diff.lines))
-            lines = self._known[diff.lines] = with_short_certificates(masked)
-        return replace(diff, name=self._masker.line(diff.name), lines=lines)
+        return self._diff(diff)
+
+    def _masked_diff(self, diff: TextDiff) -> TextDiff:
+        lines = with_short_certificates(tuple(self._masker.diff_lines(diff.lines)))
+        return replace(diff, name=self._line(diff.name), lines=lines)
 
 
 def _masked_problems(cluster: ClusterPlan, masker: Masker) -> ClusterPlan:
