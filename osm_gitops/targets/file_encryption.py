@@ -306,16 +306,14 @@ class FileEncryption:
         with _naming(path):
             sealed = encrypt(parsed(body), rule, now=self.now, previous=previous, keyring=self.keyring)
         _refuse_gaps(path, sealed, rule)
-        return self.with_digest(body, sealed)
+        return _with_line(self._digest_keys, body, sealed)
 
     def with_digest(self, plain: Mapping[str, Json], sealed: Mapping[str, Json]) -> bytes:
         """The text of an encrypted body with its digest line: only for bodies with a data key of ours.
 
         There is no digest if secrets are in plain text, so that the file counts as different.
         """
-        rest = dump(sealed).encode()
-        keys = () if _shows_secrets(sealed) else self._digest_keys
-        return (digest_line(keys[0], _digest_of(plain), rest) if keys else b"") + rest
+        return _with_line(() if _shows_secrets(sealed) else self._digest_keys, plain, sealed)
 
     def is_for(self, path: Path, text: bytes, *, secret: bool = True) -> bool:
         """Whether an encrypted file has the recipients that the rules name."""
@@ -393,6 +391,12 @@ def repeats_recipients(path: Path, text: bytes) -> bool:
     except (InputError, EncryptionError):
         return False
     return len(names) != len(set(names))
+
+
+def _with_line(keys: tuple[bytes, ...], plain: Mapping[str, Json], sealed: Mapping[str, Json]) -> bytes:
+    """The text of an encrypted body, with a digest line by the first of the keys."""
+    rest = dump(sealed).encode()
+    return (digest_line(keys[0], _digest_of(plain), rest) if keys else b"") + rest
 
 
 def _plain_digest(wanted: DesiredObject) -> bytes:
