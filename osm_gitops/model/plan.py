@@ -64,63 +64,18 @@ class CurrentState:
     """The current state of a target.
 
     ``objects`` were read; ``identical`` are desired objects that the target has byte for byte, which are not parsed.
+    ``compared`` are the changes of others that were compared as they were read.
     ``unreadable`` documents forbid deletion. ``live``: a cluster, where API servers and others add fields.
     ``immutable_kinds`` cannot be updated (OSCs while OSM's webhook exists).
     """
 
     objects: Mapping[ObjectRef, CurrentObject] = field(default_factory=dict)
     identical: frozenset[ObjectRef] = frozenset()
+    compared: Mapping[ObjectRef, Change] = field(default_factory=dict)
     unreadable: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     live: bool = False
     immutable_kinds: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The change of one object, and its reason.
-
-    ``group`` is the pool's part of object names. ``gone`` is the pool of an object, by its name, if the cluster no
-    longer has this pool. ``same_content``: only the encoding in a file changes (encryption, recipients). ``upkeep``:
-    maintenance of tokens and finalizers, which does not change boot configurations. ``metadata_only``: the boot
-    configuration does not change. ``rolls_machines``: machine-controller replaces the pool's Machines. ``digest`` is
-    that of the desired object, ``after`` the body to write; ``sealed``: it is secret regardless of its kind. ``texts``
-    are the differences of an update or replacement.
-    """
-
-    ref: ObjectRef
-    side: Side
-    action: Action
-    reason: str = ""
-    group: str = ""
-    pool: ObjectRef | None = None
-    before: Mapping[str, Json] | None = field(default=None, repr=False)
-    after: Mapping[str, Json] | None = field(default=None, repr=False)
-    texts: tuple[TextChange, ...] = field(default=(), repr=False)
-    same_content: bool = False
-    upkeep: bool = False
-    metadata_only: bool = False
-    rolls_machines: bool = False
-    digest: bytes = b""
-    sealed: bool = False
-    gone: ObjectRef | None = None
-
-    @property
-    def pool_name(self) -> str:
-        """Its pool for people, ``NAMESPACE/NAME``; ``group`` if that is ambiguous."""
-        pool = self.pool or self.gone
-        return pool.namespaced_name if pool else self.group
-
-    @property
-    def boots_differently(self) -> bool:
-        """Whether new machines will boot with another configuration than existing machines did."""
-        boots_alike = self.same_content or self.upkeep or self.metadata_only
-        return self.action in {Action.UPDATE, Action.REPLACE} and not boots_alike
-
-    @property
-    def place(self) -> tuple[str, ObjectRef]:
-        """The sort key of plans: by pool."""
-        return self.group, self.ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +100,65 @@ class View:
     whole: bool = False
     together: bool = False
     hide_secret_files: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTexts:
+    """What is left of the differences of a change, once it is known what reports show: ``diffs`` for each of ``views``.
+    ``learned`` are secrets that only the bodies have."""
+
+    views: tuple[View, ...]
+    diffs: tuple[tuple[TextDiff, ...], ...] = field(repr=False)
+    learned: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The change of one object, and its reason.
+
+    ``group`` is the pool's part of object names. ``gone`` is the pool of an object, by its name, if the cluster no
+    longer has this pool. ``same_content``: only the encoding in a file changes (encryption, recipients). ``upkeep``:
+    maintenance of tokens and finalizers, which does not change boot configurations. ``metadata_only``: the boot
+    configuration does not change. ``rolls_machines``: machine-controller replaces the pool's Machines. ``digest`` is
+    that of the desired object, ``after`` the body to write; ``sealed``: it is secret regardless of its kind. ``texts``
+    are the differences of an update or replacement; if ``shown`` has what reports need of them, they and ``before`` are
+    gone.
+    """
+
+    ref: ObjectRef
+    side: Side
+    action: Action
+    reason: str = ""
+    group: str = ""
+    pool: ObjectRef | None = None
+    before: Mapping[str, Json] | None = field(default=None, repr=False)
+    after: Mapping[str, Json] | None = field(default=None, repr=False)
+    texts: tuple[TextChange, ...] = field(default=(), repr=False)
+    shown: ShownTexts | None = field(default=None, repr=False)
+    same_content: bool = False
+    upkeep: bool = False
+    metadata_only: bool = False
+    rolls_machines: bool = False
+    digest: bytes = b""
+    sealed: bool = False
+    gone: ObjectRef | None = None
+
+    @property
+    def pool_name(self) -> str:
+        """Its pool for people, ``NAMESPACE/NAME``; ``group`` if that is ambiguous."""
+        pool = self.pool or self.gone
+        return pool.namespaced_name if pool else self.group
+
+    @property
+    def boots_differently(self) -> bool:
+        """Whether new machines will boot with another configuration than existing machines did."""
+        boots_alike = self.same_content or self.upkeep or self.metadata_only
+        return self.action in {Action.UPDATE, Action.REPLACE} and not boots_alike
+
+    @property
+    def place(self) -> tuple[str, ObjectRef]:
+        """The sort key of plans: by pool."""
+        return self.group, self.ref
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,12 @@ from osm_gitops.pipeline.connections import refuse_server
 from osm_gitops.pipeline.inputs import status_of
 from osm_gitops.pipeline.options import RunOptions, named
 from osm_gitops.pipeline.osm_activity import osm_in_sources, osm_in_target
-from osm_gitops.pipeline.rendering import PoolSecrets, Rendered
+from osm_gitops.pipeline.rendering import PoolSecrets, Rendered, kept
 from osm_gitops.pipeline.states import desired_states
 from osm_gitops.plan.fingerprint import fingerprint
-from osm_gitops.report.excerpts import draft, with_excerpts, without_bodies
+from osm_gitops.report.excerpts import as_shown, draft, with_excerpts, without_bodies
 from osm_gitops.targets.commits import GitPlace
+from osm_gitops.targets.current import FolderComparison
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.folder import FolderTarget
 from osm_gitops.targets.git import obstacles
@@ -62,13 +63,18 @@ class Planner:
                 refuse_server(spec, "to")
                 look = read_live(spec, self.options, osm_in_target(spec, self.options))
                 return self._planned(look.plan, look.desired, look.secrets, look.problems)
-            for _, rendered in desired_states([spec], self.options, problems, into_git=True):
+            early = None
+            # An untrusted run reads no file of a target before it is checked.
+            if isinstance(spec.target, TargetSpec) and not spec.trust.untrusted:
+                early = self._comparison(spec.target.path, spec, self.options.views)
+            taken = kept if early is None else early.take
+            for _, rendered in desired_states([spec], self.options, problems, into_git=True, taken=taken):
                 desired, secrets = rendered.desired, rendered.secrets
                 target, encryption = folder_of(spec), self.encryption
                 if spec.trust.untrusted:
                     spec.trust.check(target.path, target.display)
                     encryption = encryption.within(spec.trust.allows)
-                plan = self._compared(FolderTarget(target.path, encryption), desired)
+                plan = self._compared(FolderTarget(target.path, encryption), desired, early)
                 warnings = (*osm_in_sources(spec, self.options).warnings, *plan.warnings)
                 refusals = (*plan.refusals, *self._git_refusals(spec, target, encryption))
                 return self._planned(replace(plan, warnings=warnings, refusals=refusals), desired, secrets, problems)
@@ -81,11 +87,14 @@ class Planner:
         has the files of the branch that it is for."""
         problems: list[Problem] = []
         try:
-            for _, rendered in desired_states([spec], self.options, problems, into_git=True):
+            views = self.options.views if base is None else (*self.options.views, _TEXT)
+            early = self._comparison(folder, spec, views)
+            taken = kept if early is None else early.take
+            for _, rendered in desired_states([spec], self.options, problems, into_git=True, taken=taken):
                 desired, secrets = rendered.desired, rendered.secrets
                 osm = osm_in_sources(spec, self.options)
                 osm.refuse(spec.name, self.options.live, unknown=False)
-                plan = self._compared(FolderTarget(folder, self.encryption), desired)
+                plan = self._compared(FolderTarget(folder, self.encryption), desired, early)
                 plan = replace(plan, warnings=(*osm.warnings, *plan.warnings))
                 planned = self._planned(plan, desired, secrets, problems, delivered=True)
                 proposal = None if base is None else self._proposal(plan, rendered, folder, base)
@@ -102,9 +111,16 @@ class Planner:
             plan = replace(found, warnings=plan.warnings)
         return without_bodies(excerpted(plan, (_TEXT,), rendered.secrets))
 
-    def _compared(self, target: FolderTarget, desired: Desired) -> ClusterPlan:
+    def _comparison(self, folder: Path, spec: ClusterSpec, views: tuple[View, ...]) -> FolderComparison | None:
+        """Compares pools with their files as soon as they are rendered; ``None`` for a plan that is saved, which says
+        what every file was."""
+        if self.options.saved:
+            return None
+        return FolderComparison(folder, spec.name, self.encryption, partial(as_shown, views=views, known={}))
+
+    def _compared(self, target: FolderTarget, desired: Desired, early: FolderComparison | None) -> ClusterPlan:
         advance = self.options.advance(desired.cluster, _COMPARED)
-        return plan_for(target, desired, self.options.plan, advance=advance)
+        return plan_for(target, desired, self.options.plan, advance=advance, early=early)
 
     def _git_refusals(self, spec: ClusterSpec, target: TargetSpec, encryption: FileEncryption) -> tuple[Problem, ...]:
         """Problems of the git target that would stop apply. None for a folder outside of git, which plans accept, and

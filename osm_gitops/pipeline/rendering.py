@@ -4,7 +4,7 @@ other."""
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -39,7 +39,13 @@ RENDERINGS: Final = 4
 _CLUSTER_RENDERER: Final = Named(WORKER, "ClusterRenderer")
 _RENDER_POOL: Final = Named(WORKER, "render_pool")
 _SECRET_TEXTS_OF: Final = Named(WORKER, "secret_texts_of")
+Taken = Callable[[Sequence[DesiredObject]], None]
+"""Called with the objects of a pool once it is rendered, while the worker renders others."""
 _NARROWED = Problem(Code.NARROWED_RUN, "--only was given, so this run deletes nothing")
+
+
+def kept(_objects: Sequence[DesiredObject]) -> None:
+    """For what looks at a pool when all are rendered."""
 
 
 def render_cluster(
@@ -48,12 +54,13 @@ def render_cluster(
     settings: Settings,
     advance: Advance = unwatched,
     options: RenderOptions = DEFAULTS,
+    taken: Taken = kept,
 ) -> Rendered:
-    """Render all pools of a cluster, or those that the options select."""
+    """Render all pools of a cluster, or those that the options select. The objects of each are given to ``taken``."""
     only = options.only
     machines = [machine for machine in inputs.machines if not machine.deleting]
     chosen = [machine for machine in machines if is_chosen(machine.name, only)]
-    work = _ClusterRun(inputs, settings, options)
+    work = _ClusterRun(inputs, settings, options, taken)
     work.render(chosen, advance)
     for ref, problems in inputs.broken.items():
         if ref.kind == "MachineDeployment" and is_chosen(ref.name, only):
@@ -90,6 +97,7 @@ class _ClusterRun:
     inputs: Inputs
     settings: Settings
     options: RenderOptions
+    taken: Taken
     pools: list[ObjectRef] = field(default_factory=list)
     profiles: set[tuple[str, str]] = field(default_factory=set)
     objects: list[DesiredObject] = field(default_factory=list)
@@ -157,13 +165,17 @@ class _ClusterRun:
         self.failed[machine.ref] = failure.named(f"rendering{named}", where=where, about=about)
 
     def _take(self, machine: MachineDeployment, rendered: RenderedPool) -> None:
-        self.pools.append(machine.ref)
+        pool = machine.ref
+        self.pools.append(pool)
         self.profiles.add(rendered.profile)
+        objects = []
         for number, each in enumerate(rendered.objects):
             body = self.packer.pack(each.text, (rendered.profile, number))
-            self.objects.append(DesiredObject(each.ref, each.side, body, machine.ref, body.digest))
+            objects.append(DesiredObject(each.ref, each.side, body, pool, body.digest))
+        self.objects += objects
+        self.taken(objects)
         self.warnings += rendered.warnings
-        self.sizes[machine.ref] = rendered.sizes
+        self.sizes[pool] = rendered.sizes
 
     def facts(self, machine: MachineDeployment) -> PoolFacts:
         """The facts of a pool, as far as it can be read."""

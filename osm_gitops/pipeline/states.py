@@ -19,15 +19,21 @@ from osm_gitops.pipeline.live_profiles import written_profiles
 from osm_gitops.pipeline.load import SourceReader, gather_inputs, known_origins, load_settings
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.rendered import RenderOptions, prepare
-from osm_gitops.pipeline.rendering import Rendered, render_cluster
+from osm_gitops.pipeline.rendering import Rendered, Taken, kept, render_cluster
 from osm_gitops.sources.manifests import PROFILE
 
 
 def desired_states(
-    clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem], *, into_git: bool = False
+    clusters: Sequence[ClusterSpec],
+    options: RunOptions,
+    problems: list[Problem],
+    *,
+    into_git: bool = False,
+    taken: Taken = kept,
 ) -> Iterator[tuple[ClusterSpec, Rendered]]:
     """The desired state of each cluster. Unreadable clusters add their problems. ``into_git``: for comparison with git,
-    where some pools are skipped (:func:`_left`)."""
+    where some pools are skipped (:func:`_left`). The objects of each pool are given to ``taken`` once it is
+    rendered."""
     prepare()
     for spec in clusters:
         try:
@@ -43,7 +49,7 @@ def desired_states(
                 options.note(note)
             problems.extend(unusable(inputs))
             left = _left(spec, inputs, options) if into_git else {}
-            rendered = desired_state(spec, inputs, settings, options)
+            rendered = desired_state(spec, inputs, settings, options, taken)
             yield spec, replace(rendered, desired=replace(rendered.desired, left=left))
         except OsmGitopsError as failure:
             problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
@@ -54,13 +60,15 @@ def _rules(spec: ClusterSpec, options: RunOptions) -> tuple[Origin, ...]:
     return in_git(known_origins(deciding_rules(spec, options), spec.trust, options.memo))
 
 
-def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Rendered:
+def desired_state(
+    spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions, taken: Taken = kept
+) -> Rendered:
     """Render a cluster. If profiles are read from the cluster, the result has only built-in profiles that the cluster
     lacks or has from osm-gitops: others belong to their creators."""
     advance = options.advance(spec.name, "pools rendered")
     for_git = not isinstance(spec.target, LiveTarget)
     wanted = RenderOptions(options.only, for_git=for_git, measured=options.facts)
-    rendered = render_cluster(spec.name, inputs, settings, advance, wanted)
+    rendered = render_cluster(spec.name, inputs, settings, advance, wanted, taken)
     desired = rendered.desired
     if spec.promotion is not None:
         warnings = (*desired.warnings, *spec.promotion.warnings)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from operator import is_
+from sys import intern
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject
@@ -35,8 +37,9 @@ def make_cluster_plan(
     ``machines`` are changes of MachineDeployments, which are compared elsewhere. A plan that must not be applied has
     ``refusals``.
     """
-    comparing = _Comparison(current, _groups_present(desired, current))
-    changes = [comparing.change(wanted) for wanted in desired.objects]
+    comparing = Comparison(current.live, current.immutable_kinds)
+    present = _groups_present(desired, current)
+    changes = [_change_of(wanted, current, comparing, present) for wanted in desired.objects]
     if current.live:
         changes = comparing.with_shut_gates(changes, desired)
     left = {change.pool for change in changes if _is_left(change, desired)}
@@ -84,7 +87,7 @@ def make_cluster_plan(
         excerpts={} if desired.rendered else None,
     )
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
-    known = comparing.present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}
+    known = present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}
     return replace(plan, refusals=refusals(plan, desired, options.limits, known=len(known - leaving), leaving=leaving))
 
 
@@ -96,7 +99,7 @@ def _is_left(change: Change, desired: Desired) -> bool:
 
 
 def _unchanged(change: Change) -> Change:
-    return replace(change, action=Action.UNCHANGED, reason="", before=None, texts=(), metadata_only=False)
+    return replace(change, action=Action.UNCHANGED, reason="", before=None, texts=(), shown=None, metadata_only=False)
 
 
 def _foreign_profile(ref: ObjectRef) -> Problem:
@@ -112,6 +115,7 @@ def _foreign_profile(ref: ObjectRef) -> Problem:
     )
 
 
+@lru_cache(maxsize=16)  # the objects of a pool share it
 def group_name(pool: ObjectRef) -> str:
     """The pool's part of object names (osm-behaviour.md, "Object names")."""
     return f"{pool.name}-{pool.namespace}"
@@ -153,42 +157,51 @@ def _group_of(change: Change) -> str:
 
 def _groups_present(desired: Desired, current: CurrentState) -> set[str]:
     """Pools with at least one desired object in the target."""
-    return {
-        group_name(wanted.pool)
-        for wanted in desired.objects
-        if wanted.pool and (wanted.ref in current.identical or wanted.ref in current.objects)
-    }
+    there = current.identical | current.compared.keys() | current.objects.keys()
+    return {group_name(wanted.pool) for wanted in desired.objects if wanted.pool and wanted.ref in there}
+
+
+def _change_of(wanted: DesiredObject, current: CurrentState, comparing: Comparison, present: set[str]) -> Change:
+    """The change of one desired object. ``present`` are pools with objects in the target."""
+    compared = current.compared.get(wanted.ref)
+    if compared is not None:
+        return compared
+    found = current.objects.get(wanted.ref)
+    if wanted.ref in current.identical:
+        return _no_change(wanted)
+    if found is not None:
+        return comparing.change(wanted, found)
+    change = _no_change(wanted)
+    return replace(change, action=Action.CREATE, reason=_why_created(wanted, change.group in present))
+
+
+def _no_change(wanted: DesiredObject) -> Change:
+    return Change(
+        wanted.ref,
+        wanted.side,
+        Action.UNCHANGED,
+        group=group_name(wanted.pool) if wanted.pool else "",
+        pool=wanted.pool,
+        after=wanted.body,
+        digest=wanted.digest,
+        sealed=wanted.sealed,
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
-    """One comparison. ``present`` are pools with objects in the target. ``packer`` stores current bodies of changes,
-    and ``known`` their differing texts: pools with equal changes share them."""
+class Comparison:
+    """Compares desired objects with what is there. ``live`` and ``immutable_kinds`` are those of the target. ``packer``
+    stores current bodies of changes, and ``known`` their differing texts: pools with equal changes share them, unless
+    it is ``None``."""
 
-    current: CurrentState
-    present: set[str]
+    live: bool = False
+    immutable_kinds: frozenset[str] = frozenset()
+    known: dict[str, str] | None = field(default_factory=dict)
     packer: Packer = field(default_factory=Packer)
-    known: dict[str, str] = field(default_factory=dict)
 
-    def change(self, wanted: DesiredObject) -> Change:
-        """The change of one desired object."""
-        group = group_name(wanted.pool) if wanted.pool else ""
-        change = Change(
-            wanted.ref,
-            wanted.side,
-            Action.UNCHANGED,
-            group=group,
-            pool=wanted.pool,
-            after=wanted.body,
-            digest=wanted.digest,
-            sealed=wanted.sealed,
-        )
-        if wanted.ref in self.current.identical:
-            return change
-        found = self.current.objects.get(wanted.ref)
-        if found is None:
-            return replace(change, action=Action.CREATE, reason=_why_created(wanted, group in self.present))
-        changed = self._changed(change, found, wanted)
+    def change(self, wanted: DesiredObject, found: CurrentObject) -> Change:
+        """The change of a desired object that is there."""
+        changed = self._changed(_no_change(wanted), found, wanted)
         if found.new_key and changed.action is not Action.UNCHANGED:
             return replace(changed, reason=f"{changed.reason}; {found.new_key}")
         return changed
@@ -201,7 +214,7 @@ class _Comparison:
             there = parsed(found.body)
         except InputError as failure:
             return _unread(change, failure.problems[0].what)
-        body, live = parsed(wanted.body), self.current.live
+        body, live = parsed(wanted.body), self.live
         if found.hidden:
             return self._hidden(change, there, body)
         before, after = comparable(there, body, live=live)
@@ -213,7 +226,7 @@ class _Comparison:
         if not is_ours(there):
             reason += "; not made by osm-gitops so far"
         change = replace(
-            change, action=action, reason=reason, metadata_only=_is_same(_content(before), _content(after))
+            change, action=action, reason=intern(reason), metadata_only=_is_same(_content(before), _content(after))
         )
         if live:
             # An apply has all fields; removing ``immutable`` in an update would be refused.
@@ -231,7 +244,7 @@ class _Comparison:
     def _hidden(self, change: Change, there: Mapping[str, Json], body: Mapping[str, Json]) -> Change:
         """The change of an encrypted object: only its plain parts are compared and shown."""
         before, after = _clear(_normal(there)), _clear(_normal(body))
-        replaced = change.ref.kind in self.current.immutable_kinds or before.get("immutable") is True
+        replaced = change.ref.kind in self.immutable_kinds or before.get("immutable") is True
         texts = changed_texts(before, after)
         causes = "" if _is_same(before, after) else why_changed(before, after, texts)
         unseen = "encrypted content changed (visible with a private key)"
@@ -241,14 +254,14 @@ class _Comparison:
 
     def _must_replace(self, before: Mapping[str, Json], after: Mapping[str, Json], there: Mapping[str, Json]) -> bool:
         """Whether an immutable part forbids an update. ``before`` is the compared form of ``there``."""
-        if after.get("kind") in self.current.immutable_kinds:
+        if after.get("kind") in self.immutable_kinds:
             return bool(before.get("spec") != after.get("spec"))
         if after.get("kind") != "Secret":
             return False
         if before.get("type") != after.get("type"):
             return True
         # Removing ``immutable`` in a folder needs delete and create in the cluster.
-        loses_immutable = after.get("immutable") is not True and not self.current.live
+        loses_immutable = after.get("immutable") is not True and not self.live
         return there.get("immutable") is True and (before.get("data") != after.get("data") or loses_immutable)
 
     def with_shut_gates(self, changes: list[Change], desired: Desired) -> list[Change]:
@@ -277,8 +290,12 @@ class _Comparison:
         return self.packer.pack_json(body, likeness(wanted.body, wanted.ref.kind))
 
     def _shared(self, texts: Iterable[TextChange]) -> tuple[TextChange, ...]:
+        known = self.known
+        if known is None:
+            return tuple(texts)
+
         def shared(text: str | None) -> str | None:
-            return None if text is None else self.known.setdefault(text, text)
+            return None if text is None else known.setdefault(text, text)
 
         return tuple(TextChange(each.name, shared(each.before), shared(each.after)) for each in texts)
 

@@ -12,6 +12,7 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
@@ -217,13 +218,16 @@ def _whole(part: _Part, before: Mapping[str, Json] | None, after: Mapping[str, J
     return TextChange(" ".join(part), None if old is None else _readable(old), None if new is None else _readable(new))
 
 
-def decoded_data(body: Mapping[str, Json]) -> dict[str, str | bytes]:
-    """A Secret's ``data`` and ``stringData``; bytes for values that are not text (or not base64)."""
+def decoded_data(body: Mapping[str, Json], *, without: AbstractSet[str] = frozenset()) -> dict[str, str | bytes]:
+    """A Secret's ``data`` and ``stringData``; bytes for values that are not text (or not base64). Keys of ``without``
+    are left out."""
     found: dict[str, str | bytes] = {}
     for key, value in _mapping(body.get("data")).items():
-        found[key] = _decode(value)
+        if key not in without:
+            found[key] = _decode(value)
     for key, value in _mapping(body.get("stringData")).items():
-        found[key] = str(value)
+        if key not in without:
+            found[key] = str(value)
     return found
 
 

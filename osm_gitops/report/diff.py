@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import Match, SequenceMatcher
 from functools import lru_cache
+from sys import intern
 from typing import Final
 
 from osm_gitops.model.plan import TextChange, TextDiff
@@ -71,7 +72,8 @@ def _hunks(before: str, after: str, context: int) -> _Lines:
     mark = before.endswith("\n") or after.endswith("\n")
     old, new = _split(before, mark=mark), _split(after, mark=mark)
     start, end = (max(0, alike - context) for alike in alike_at_ends(old, new))
-    return tuple(changed_lines(old[start : len(old) - end], new[start : len(new) - end], context, start))
+    lines = changed_lines(old[start : len(old) - end], new[start : len(new) - end], context, start)
+    return tuple(map(intern, lines))  # in texts that differ in names, the other lines are the same
 
 
 def _split(text: str, *, mark: bool) -> list[str]:

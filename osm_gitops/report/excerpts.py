@@ -23,6 +23,7 @@ from osm_gitops.model.plan import (
     Excerpt,
     ExcerptChange,
     ExcerptPools,
+    ShownTexts,
     TextChange,
     TextDiff,
     View,
@@ -34,7 +35,7 @@ from osm_gitops.report.secret_diffs import Secrecy
 
 # What differs between pools that change in the same way: digests of the manifest, the name of the token.
 _OWN_DIGESTS = "|".join(map(re.escape, DIGESTS))
-_OWN = re.compile(rf"^([+-]annotations\.(?:{_OWN_DIGESTS}): ).*|^(bootstrap-token-).+")
+_OWN = re.compile(rf"^([+-]annotations\.(?:{_OWN_DIGESTS}): ).*|^(bootstrap-token-).+", re.MULTILINE)
 _COMPARED = frozenset({Action.UPDATE, Action.REPLACE})
 SecretsOfPools = Mapping[ObjectRef | None, SecretTexts]
 """What was made from secrets in each pool, or with ``None`` in the profiles. All of a pool that is missing counts as
@@ -57,9 +58,20 @@ def without_bodies(plan: ClusterPlan, *, delivered: bool = False) -> ClusterPlan
         written = delivered and change.action is not Action.UNCHANGED
         if written and isinstance(change.after, PackedBody):
             change.after.settle()
-        return replace(change, before=None, after=change.after if written else None, texts=())
+        return replace(change, before=None, after=change.after if written else None, texts=(), shown=None)
 
     return replace(plan, changes=tuple(map(slim, plan.changes)), not_deleted=tuple(map(slim, plan.not_deleted)))
+
+
+def as_shown(change: Change, views: tuple[View, ...], known: dict[ShownTexts, ShownTexts]) -> Change:
+    """The change with what the views need of its differences, without the texts and the current body: those would be
+    most of a plan of many pools. Pools that change alike share what is ``known``."""
+    if not change.texts:
+        return change
+    contexts = {view.context for view in views}
+    diffs = {context: tuple(text_diff(text, context) for text in change.texts) for context in contexts}
+    shown = ShownTexts(views, tuple(diffs[view.context] for view in views), tuple(_learned(change, change.texts)))
+    return replace(change, before=None, texts=(), shown=known.setdefault(shown, shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +114,8 @@ def draft(plan: ClusterPlan, view: View) -> Draft:
     samples: dict[bytes, _Member] = {}
     learned: set[str] = set()
     for name, changes in pools.items():
-        texts = [_texts(change, whole=view.whole) for change in changes]
-        members = tuple(
-            _Member(change, tuple(text_diff(text, view.context) for text in inside))
-            for change, inside in zip(changes, texts, strict=True)
-        )
+        parts = [_diffs(change, view) for change in changes]
+        members = tuple(_Member(change, diffs) for change, (diffs, _) in zip(changes, parts, strict=True))
         likeness = _likeness(name, members) if view.together else name
         group = groups.get(likeness)
         if group is not None:
@@ -117,8 +126,8 @@ def draft(plan: ClusterPlan, view: View) -> Draft:
         for member, kind in kinds:
             if member.diffs:
                 samples.setdefault(kind, member)
-        for change, inside in zip(changes, texts, strict=True):
-            learned.update(_learned(change, inside))
+        for _, secrets in parts:
+            learned.update(secrets)
     return Draft(view, tuple(groups.values()), samples, frozenset(learned))
 
 
@@ -146,6 +155,15 @@ def excerpt(draft: Draft, after: SecretsOfPools, before: SecretsOfPools | None =
     return Excerpt(tuple(found), draft.learned)
 
 
+def _diffs(change: Change, view: View) -> tuple[tuple[TextDiff, ...], Iterable[str]]:
+    """The diffs of a change, and secrets that only its bodies have."""
+    shown = change.shown
+    if shown is not None:
+        return shown.diffs[shown.views.index(view)], shown.learned
+    texts = _texts(change, whole=view.whole)
+    return tuple(text_diff(text, view.context) for text in texts), _learned(change, texts)
+
+
 def _texts(change: Change, *, whole: bool) -> tuple[TextChange, ...]:
     """The texts that differ; those of created and deleted objects only if ``whole``."""
     if change.action in _COMPARED or not whole:
@@ -155,13 +173,13 @@ def _texts(change: Change, *, whole: bool) -> tuple[TextChange, ...]:
 
 
 def _without_content(member: _Member) -> _Member:
-    return replace(member, change=replace(member.change, before=None, after=None, texts=()))
+    return replace(member, change=replace(member.change, before=None, after=None, texts=(), shown=None))
 
 
 def _kind(member: _Member) -> bytes:
     """A digest, which is equal for changes whose diffs differ only in names of their pools."""
     neutral = _neutral(member.change)
-    alike = tuple((diff.name, diff.state, tuple(map(neutral, diff.lines))) for diff in member.diffs)
+    alike = tuple((diff.name, diff.state, neutral("\n".join(diff.lines))) for diff in member.diffs)
     parts = (member.change.ref.kind, neutral(member.change.ref.name), alike)
     return sha256(repr(parts).encode(errors="surrogateescape")).digest()
 
@@ -184,8 +202,8 @@ def _learned(change: Change, texts: tuple[TextChange, ...]) -> Iterator[str]:
     if texts and change.ref.kind == "Secret":
         for body in (change.before, change.after):
             # Data other than boot configuration is all secret.
-            data = decoded_data(parsed(body or {}))
-            yield from (each for key, each in data.items() if key not in BOOT_TEXTS and isinstance(each, str))
+            data = decoded_data(parsed(body or {}), without=BOOT_TEXTS)
+            yield from (each for each in data.values() if isinstance(each, str))
 
 
 def _likeness(name: str, members: tuple[_Member, ...]) -> bytes:
@@ -197,14 +215,14 @@ def _likeness(name: str, members: tuple[_Member, ...]) -> bytes:
 def _change_likeness(member: _Member) -> tuple[object, ...]:
     change, neutral = member.change, _neutral(member.change)
     changed = tuple(
-        (diff.name, diff.state, tuple(neutral(line) for line in diff.lines if line[:1] in "+-"))
+        (diff.name, diff.state, neutral("\n".join(line for line in diff.lines if line[:1] in "+-")))
         for diff in member.diffs
     )
     return (change.ref.kind, neutral(change.ref.name), change.action.value, neutral(change.reason), changed)
 
 
 def _neutral(change: Change) -> Callable[[str], str]:
-    """Takes out of a line what every pool has its own of."""
+    """Takes out of lines what every pool has its own of."""
     names = [change.group] if change.group else []
     if change.pool:
         # As in the token's key (osm-behaviour.md, "Object names").

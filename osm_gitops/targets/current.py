@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from osm_gitops.errors import Code, Problem, target_error
+from osm_gitops.errors import Code, OsmGitopsError, Problem, target_error
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.packed import Packer, likeness
-from osm_gitops.model.plan import Advance, CurrentObject, CurrentState, unwatched
-from osm_gitops.plan.compare import is_ours
+from osm_gitops.model.packed import PackedBody, Packer, likeness
+from osm_gitops.model.plan import Advance, Change, CurrentObject, CurrentState, unwatched
+from osm_gitops.plan.compare import Comparison, is_ours
 from osm_gitops.targets.file_encryption import (
     DIGEST_KEY,
     FileEncryption,
@@ -29,6 +30,7 @@ from osm_gitops.targets.files import (
     named_files,
     object_folders,
     owned_path,
+    path_of,
     paths_of,
     read_file,
 )
@@ -53,18 +55,66 @@ def read_folder(root: Path, desired: Desired, encryption: FileEncryption, advanc
     Files with the desired text are not parsed, so an unchanged folder is only read. Raises TargetError if files are
     encrypted and no available key can compare them.
     """
+    return _state(root, desired, _Wanted(root, encryption), {}, advance)
+
+
+class FolderComparison:
+    """Compares objects with their files while others are rendered, so that neither is kept for long. ``shortened`` is
+    what stays of a change."""
+
+    def __init__(
+        self, root: Path, cluster: str, encryption: FileEncryption, shortened: Callable[[Change], Change]
+    ) -> None:
+        self._root, self._cluster = root, cluster
+        self._wanted = _Wanted(root, encryption)
+        self._comparison = Comparison(known=None)
+        self._shortened = shortened
+        self._compared: dict[ObjectRef, Change] = {}
+        self._begun = self._refused = False
+
+    def take(self, objects: Iterable[DesiredObject]) -> None:
+        """Compare the objects of a pool. If a file is refused, all of them are left to :meth:`read`."""
+        if self._refused:
+            return
+        try:
+            if not self._begun:
+                refuse_links(self._root, self._cluster)
+                self._begun = True
+            for each in objects:
+                found = self._wanted.read(each, path_of(self._cluster, each.ref))
+                if found is not None:
+                    self._compared[each.ref] = self._shortened(self._comparison.change(each, found))
+        except OsmGitopsError:
+            self._refused = True
+
+    def read(self, desired: Desired, advance: Advance = unwatched) -> CurrentState:
+        """As :func:`read_folder`, without the files that were compared."""
+        if self._refused:
+            return read_folder(self._root, desired, self._wanted.encryption, advance)
+        return _state(self._root, desired, self._wanted, self._compared, advance)
+
+
+def _state(
+    root: Path, desired: Desired, wanted: _Wanted, compared: Mapping[ObjectRef, Change], advance: Advance
+) -> CurrentState:
+    """The state of a folder of which ``wanted`` has read a part."""
     refuse_links(root, desired.cluster)
-    paths = paths_of(desired.cluster, (wanted.ref for wanted in desired.objects))
-    wanted = _Wanted(root, encryption)
+    paths = paths_of(desired.cluster, (each.ref for each in desired.objects))
+    objects = {}
     for done, item in enumerate(desired.objects, start=1):
-        wanted.read(item, paths[item.ref])
+        if item.ref not in wanted.done:
+            found = wanted.read(item, paths[item.ref])
+            if found is not None:
+                objects[item.ref] = wanted.packed(found, item)
         advance(done, len(desired.objects))
-    strays = _Strays(root, desired.cluster, frozenset(paths.values()), encryption)
+    strays = _Strays(root, desired.cluster, frozenset(paths.values()), wanted.encryption)
     strays.read()
+    wanted.sort(paths.values())
     wanted.refuse_closed()
     return CurrentState(
-        objects=wanted.objects | strays.objects,
+        objects=objects | strays.objects,
         identical=frozenset(wanted.identical),
+        compared=compared,
         unreadable=tuple(strays.unreadable),
         warnings=(*wanted.warnings(), *strays.warnings()),
     )
@@ -87,9 +137,9 @@ class _Wanted:
     """Files of desired objects: identical ones, and the content of others."""
 
     def __init__(self, root: Path, encryption: FileEncryption) -> None:
-        self._root, self._encryption = root, encryption
-        self.objects: dict[ObjectRef, CurrentObject] = {}
+        self._root, self.encryption = root, encryption
         self.identical: set[ObjectRef] = set()
+        self.done: set[ObjectRef] = set()
         self._closed: list[PurePosixPath] = []
         self._others: list[PurePosixPath] = []
         self._former: list[PurePosixPath] = []
@@ -98,41 +148,52 @@ class _Wanted:
         self._hidden, self._known = False, False
         self._packer = Packer()
 
-    def read(self, wanted: DesiredObject, path: PurePosixPath) -> None:
+    def read(self, wanted: DesiredObject, path: PurePosixPath) -> CurrentObject | None:
+        """The object of a file, or ``None`` if it is the wanted one, or if there is none."""
+        self.done.add(wanted.ref)
         place, secret = self._root / path, holds_secrets(wanted)
-        encrypts = self._encryption.rule(place, secret=secret) is not None
+        encrypts = self.encryption.rule(place, secret=secret) is not None
         self._sealed = self._sealed or encrypts
         text = read_file(place)
         if text is None:
-            return
-        if not self._encryption.is_for(place, text, secret=secret):
+            return None
+        if not self.encryption.is_for(place, text, secret=secret):
             self._others.append(path)
-        if self._encryption.holds(place, text, wanted):
+        if self.encryption.holds(place, text, wanted):
             self.identical.add(wanted.ref)
             self._known = self._known or secret
             if encrypts and lacks_seal(text):
                 self._former.append(path)
-            return
-        like = likeness(wanted.body, wanted.ref.kind)
+            return None
         if not encrypts and not may_be_encrypted(text) and not text.startswith(b"{"):
             # YAML is parsed when it is compared.
-            found = Opened(self._packer.pack(text, like))
-            self.objects[wanted.ref] = _current(wanted.ref, wanted.side, found, path)
-            return
-        found = self._encryption.open(place, text, secret=secret)
+            found = Opened(self._packer.pack(text, likeness(wanted.body, wanted.ref.kind)))
+            return _current(wanted.ref, wanted.side, found, path)
+        found = self.encryption.open(place, text, secret=secret)
         self._hidden = self._hidden or found.hidden
-        if found.hidden and not self._encryption.can_tell:
+        if found.hidden and not self.encryption.can_tell:
             self._closed.append(path)
-        origin = self._encryption.origin(text, None if found.hidden else found.body) if encrypts else Origin.PLAIN
+        origin = self.encryption.origin(text, None if found.hidden else found.body) if encrypts else Origin.PLAIN
         if origin is Origin.FORMER:
             self._former.append(path)
         # A plain or verified file with another digest almost always differs, which the comparison finds anyway.
         if origin not in {Origin.PLAIN, Origin.VERIFIED} and found.shows(wanted):
             self.identical.add(wanted.ref)
-            return
-        if found.body is not None:
-            found = replace(found, body=self._packer.pack_json(found.body, like))
-        self.objects[wanted.ref] = _current(wanted.ref, wanted.side, found, path, _NEW_KEY.get(origin, ""))
+            return None
+        return _current(wanted.ref, wanted.side, found, path, _NEW_KEY.get(origin, ""))
+
+    def packed(self, found: CurrentObject, wanted: DesiredObject) -> CurrentObject:
+        """The object of a file, for comparison later."""
+        if found.body is None or isinstance(found.body, PackedBody):
+            return found
+        return replace(found, body=self._packer.pack_json(found.body, likeness(wanted.body, wanted.ref.kind)))
+
+    def sort(self, paths: Iterable[PurePosixPath]) -> None:
+        """Bring what was noted into the order of ``paths``."""
+        noted = [each for each in (self._closed, self._others, self._former) if each]
+        places = {path: number for number, path in enumerate(paths)} if noted else {}
+        for each in noted:
+            each.sort(key=places.__getitem__)
 
     def refuse_closed(self) -> None:
         if not self._closed:
@@ -162,7 +223,7 @@ class _Wanted:
             )
             fix = "Run osm-gitops rekey --rotate once"
             found.append(Problem(Code.DATA_KEY_NOT_OURS, what, where=str(self._root), fix=fix))
-        if self._sealed and not self._encryption.can_compare:
+        if self._sealed and not self.encryption.can_compare:
             found.append(
                 Problem(
                     Code.NO_KEY_FOR_NEXT_RUN,

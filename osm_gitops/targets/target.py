@@ -10,6 +10,7 @@ from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Advance, Change, ClusterPlan, CurrentState, unwatched
 from osm_gitops.plan.compare import make_cluster_plan
 from osm_gitops.plan.guards import PlanOptions
+from osm_gitops.targets.current import FolderComparison
 
 
 class Target(Protocol):
@@ -31,7 +32,9 @@ def plan_for(
     options: PlanOptions,
     machines: Sequence[Change] = (),
     advance: Advance = unwatched,
+    early: FolderComparison | None = None,
 ) -> ClusterPlan:
-    """Plan the changes of a target. ``machines`` are changes of MachineDeployments, which are compared elsewhere."""
-    current = target.read(desired, advance)
+    """Plan the changes of a target. ``machines`` are changes of MachineDeployments, which are compared elsewhere.
+    ``early`` has compared files of the target."""
+    current = target.read(desired, advance) if early is None else early.read(desired, advance)
     return target.complete(make_cluster_plan(desired, current, options, machines))
