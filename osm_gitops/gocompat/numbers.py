@@ -36,6 +36,8 @@ def parse_int(text: str, base: int = 10, bits: int = 64) -> int:
 
     Raises :class:`GoError` with Go's text: invalid syntax, or value out of range (a :class:`RangeFault`).
     """
+    if base == 10 and bits >= 32 and len(text) < 10 and text.isascii() and text.isdecimal():
+        return int(text)  # as nearly always
     digits = text[1:] if text[:1] in {"+", "-"} else text
     magnitude = _magnitude("ParseInt", digits, base, text)
     value = -magnitude if text.startswith("-") else magnitude

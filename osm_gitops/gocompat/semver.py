@@ -23,6 +23,7 @@ _EACH: Final = rf"({_OPERATOR})\s*({_PARTIAL})"
 _GROUP: Final = rf"^(\s*({_OPERATOR})\s*({_PARTIAL})\s*)((?:\s+|,\s*)({_OPERATOR})\s*({_PARTIAL})\s*)*$"
 _RANGE: Final = rf"\s*({_PARTIAL})\s+-\s+({_PARTIAL})\s*"
 _LONGEST_REMEMBERED: Final = 200
+_FIT_SURELY: Final = 20  # digits into 64 bits
 _WILDCARDS: Final = frozenset({"", "x", "X", "*"})
 
 
@@ -77,13 +78,15 @@ class Constraint:
 
     def check(self, version: Version) -> bool:
         """Whether ``version`` satisfies it; a pre-release only where its group names one."""
-        return any(self._group_holds(group, version) for group in self.groups)
-
-    @staticmethod
-    def _group_holds(group: tuple[_Comparison, ...], version: Version) -> bool:
-        if version.prerelease and not any(part.version.prerelease for part in group):
-            return False
-        return all(part.holds(version) for part in group)
+        for group in self.groups:
+            if version.prerelease and not any(part.version.prerelease for part in group):
+                continue
+            for part in group:
+                if not part.holds(version):
+                    break
+            else:
+                return True
+        return False
 
 
 def parse_version(text: str) -> Version:
@@ -99,12 +102,12 @@ def _parse_version(text: str) -> Version:
     match = _VERSION.fullmatch(text)
     if match is None:
         raise GoError("invalid semantic version")
-    prerelease = match[5] or ""
-    major, minor, patch = (_segment((match[group] or "0").removeprefix(".")) for group in (1, 2, 3))
-    for part in prerelease.split("."):
+    major, minor, patch, prerelease, metadata = match.group(1, 2, 3, 5, 8)
+    numbers = _segment(major), _segment(minor[1:]) if minor else 0, _segment(patch[1:]) if patch else 0
+    for part in prerelease.split(".") if prerelease else ():
         if len(part) > 1 and part.startswith("0") and part.isdigit():
             raise GoError("version segment starts with 0")
-    return Version(major, minor, patch, prerelease, match[8] or "", text)
+    return Version(*numbers, prerelease or "", metadata or "", text)
 
 
 def parse_constraint(text: str) -> Constraint:
@@ -127,6 +130,8 @@ _remembered_constraint = lru_cache(maxsize=1024)(_parse_constraint)
 
 
 def _segment(digits: str) -> int:
+    if len(digits) < _FIT_SURELY:
+        return int(digits)
     try:
         return parse_uint(digits)
     except RangeFault as fault:
@@ -203,11 +208,10 @@ def _at_most(part: _Comparison, version: Version) -> bool:
 
 def _tilde(part: _Comparison, version: Version) -> bool:
     wanted = part.version
-    if version < wanted:
-        return False
-    if part.given not in {1, 2} and (wanted.major, wanted.minor, wanted.patch) == (0, 0, 0):
-        return True
-    return version.major == wanted.major and (part.given == 1 or version.minor == wanted.minor)
+    near = version.major == wanted.major and (part.given == 1 or version.minor == wanted.minor)
+    if not near and (part.given in {1, 2} or (wanted.major, wanted.minor, wanted.patch) != (0, 0, 0)):
+        return False  # most are told apart by this
+    return not version < wanted
 
 
 def _caret(part: _Comparison, version: Version) -> bool:

@@ -7,6 +7,7 @@ every result is again such a ``str``, normalised: escapes that together are vali
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Final
 
@@ -28,6 +29,12 @@ _ASCII_PUNCTUATION: Final = frozenset("!\"#%&'()*,-./:;?@[\\]_{}")
 def to_bytes(text: str) -> bytes:
     """The bytes of a Go string."""
     return text.encode("utf-8", "surrogateescape")
+
+
+def in_byte_order(texts: Iterable[str]) -> list[str]:
+    """The texts as Go sorts them: by their bytes."""
+    listed = list(texts)
+    return sorted(listed) if all(map(str.isascii, listed)) else sorted(listed, key=to_bytes)
 
 
 def from_bytes(data: bytes) -> str:

@@ -61,6 +61,9 @@ class OsSpec:
     rhel_activation_key: str = ""
 
 
+EMPTY_OS_SPEC: Final = OsSpec()
+
+
 @dataclass(frozen=True, slots=True)
 class KubeletOptions:
     """Kubelet settings from annotations (osm-behaviour.md, "Kubelet annotations"); ``None`` is Go's nil pointer.
@@ -129,7 +132,7 @@ class PoolNames:
 
     @property
     def token_key(self) -> str:
-        return token_key(self.ref)
+        return token_key(self)
 
     @property
     def kubelet_kubeconfig_name(self) -> str:
@@ -158,7 +161,7 @@ class MachineDeployment(PoolNames):
         return (self.annotations or {}).get(key, "")
 
 
-def token_key(pool: ObjectRef) -> str:
+def token_key(pool: ObjectRef | PoolNames) -> str:
     """The label value of a pool's bootstrap token: with the namespace, or only the name from 63 bytes on
     (osm-behaviour.md, "Object names")."""
     key = f"{pool.namespace}-{pool.name}"

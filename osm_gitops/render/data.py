@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from osm_gitops.gotemplate.values import (
     IP,
@@ -25,7 +25,7 @@ from osm_gitops.gotemplate.values import (
     Struct,
     nil,
 )
-from osm_gitops.model.machine import KubeletOptions, Network, OsSpec
+from osm_gitops.model.machine import EMPTY_OS_SPEC, KubeletOptions, Network, OsSpec
 from osm_gitops.model.settings import Settings
 
 
@@ -240,7 +240,7 @@ def root_fields(shared: Mapping[str, Any], pool: PoolData) -> dict[str, Any]:
         "InTreeCCMAvailable": pool.in_tree_provider,
         "CloudConfig": pool.cloud_config,
         "CloudProviderName": CloudProvider(pool.provider),
-        "NetworkConfig": NetworkPointer(None if network is None else _network(network)),
+        "NetworkConfig": _NO_NETWORK if network is None else NetworkPointer(_network(network)),
         "NetworkIPFamily": "" if network is None else network.ip_family,
         "BootstrapKubeconfig": pool.bootstrap_kubeconfig,
         "SecretName": pool.secret_name,
@@ -259,16 +259,27 @@ def _network(network: Network) -> NetworkConfig:
     )
 
 
+_NO_NETWORK: Final = NetworkPointer(None)
+_NO_STRING: Final = nil("string")
+_NO_INT: Final = nil("int32")
+_NO_MAP: Final = nil("map[string]string")
+_NO_DURATION: Final = DurationPointer(None)
+
+
 def _string_pointer(value: str | None) -> Pointer:
-    return Pointer(value, "string")
+    return _NO_STRING if value is None else Pointer(value, "string")
 
 
 def _int_pointer(value: int | None) -> Pointer:
-    return nil("int32") if value is None else Pointer(Int32(value), "int32")
+    return _NO_INT if value is None else Pointer(Int32(value), "int32")
 
 
 def _map_pointer(value: Mapping[str, str] | None) -> Pointer:
-    return nil("map[string]string") if value is None else Pointer(StringMap(value), "map[string]string")
+    return _NO_MAP if value is None else Pointer(StringMap(value), "map[string]string")
+
+
+def _duration_pointer(value: int | None) -> Pointer:
+    return _NO_DURATION if value is None else DurationPointer(value)
 
 
 def _kubelet_fields(kubelet: KubeletOptions) -> dict[str, Any]:
@@ -281,8 +292,8 @@ def _kubelet_fields(kubelet: KubeletOptions) -> dict[str, Any]:
         "ImageGCLowThresholdPercent": _int_pointer(kubelet.image_gc_low_threshold_percent),
         "ContainerLogMaxSize": _string_pointer(kubelet.container_log_max_size),
         "ContainerLogMaxFiles": _string_pointer(kubelet.container_log_max_files),
-        "ImageMinimumGCAge": DurationPointer(kubelet.image_minimum_gc_age),
-        "ImageMaximumGCAge": DurationPointer(kubelet.image_maximum_gc_age),
+        "ImageMinimumGCAge": _duration_pointer(kubelet.image_minimum_gc_age),
+        "ImageMaximumGCAge": _duration_pointer(kubelet.image_maximum_gc_age),
     }
 
 
@@ -295,8 +306,10 @@ _NO_OS: dict[str, Any] = {
 }
 
 
-def _os_fields(os: str, spec: OsSpec) -> dict[str, Any]:
+def _os_fields(os: str, spec: OsSpec) -> Mapping[str, Any]:
     """The five OS records, zero but for the pool's own system."""
+    if spec is EMPTY_OS_SPEC:  # as for most pools
+        return _NO_OS
     match os:
         case "amzn2":
             own: dict[str, Any] = {"AmazonLinuxConfig": AmazonLinuxConfig(spec.dist_upgrade_on_boot)}

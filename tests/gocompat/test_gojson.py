@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
@@ -40,6 +41,13 @@ def test_it_writes_what_go_writes() -> None:
 )
 def test_annotations_have_the_hash_that_osm_gives_them(annotations: dict[str, str] | None, digest: str) -> None:
     assert gojson.annotations_hash(annotations) == digest
+
+
+@pytest.mark.parametrize("last", ["\x7f", "é", "\u2028", "\udcff"])
+def test_annotations_of_any_characters_have_the_hash_of_their_json(last: str) -> None:
+    texts = [*map(chr, range(0x7F)), last]
+    annotations = {f"{text}/name": f"<{text}>" for text in texts}
+    assert gojson.annotations_hash(annotations) == hashlib.sha256(gojson.canonical(annotations)).hexdigest()
 
 
 def test_keys_are_sorted_by_bytes_and_text_is_escaped() -> None:

@@ -9,7 +9,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.basetext import decode_base64
@@ -303,6 +303,7 @@ def _host(address: Json) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -312,10 +313,10 @@ class ErrorCollector:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
-    def run(self, step: Callable[[], T]) -> T | None:
-        """The step's result, or ``None`` if it failed."""
+    def run(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """The result of a step, or ``None`` if it failed."""
         try:
-            return step()
+            return step(*args, **kwargs)
         except InputError as failure:
             self.problems += [problem for problem in failure.problems if problem not in self.problems]
             return None
@@ -339,10 +340,10 @@ class ClusterFacts:
 def resolve_cluster(settings: Settings, facts: Facts) -> ClusterFacts:
     """Resolve what all pools share. Raises InputError with all problems."""
     faults = ErrorCollector()
-    kubeconfig = faults.run(lambda: base_kubeconfig(settings, facts))
-    authority = faults.run(lambda: certificate_authority(settings, facts))
-    getter = faults.run(lambda: getter_token(facts))
-    registries = faults.run(lambda: registry_credentials(settings, facts))
+    kubeconfig = faults.run(base_kubeconfig, settings, facts)
+    authority = faults.run(certificate_authority, settings, facts)
+    getter = faults.run(getter_token, facts)
+    registries = faults.run(registry_credentials, settings, facts)
     if kubeconfig is None or authority is None or getter is None or registries is None:
         raise InputError(faults.problems)
     credentials, warnings = registries

@@ -36,9 +36,9 @@ def read_struct(
     if not isinstance(value, Mapping):
         problems.append(_wrong_type("an object", value, at))
         return found
-    names = {name.lower(): name for name in fields}
-    for key in sorted(value, key=lambda key: key.encode("utf-8", "surrogatepass")):
-        name = key if key in fields else names.get(key.translate(_KELVIN_AND_LONG_S).lower())
+    plain = all(map(str.isascii, value))
+    for key in sorted(value) if plain else sorted(value, key=lambda key: key.encode("utf-8", "surrogatepass")):
+        name = key if key in fields else _folded(key, fields)
         path = f"{at}.{key}"
         if name is not None:
             result = fields[name](value[key], path, problems)
@@ -51,6 +51,12 @@ def read_struct(
     return found
 
 
+def _folded(key: str, fields: Mapping[str, Reader]) -> str | None:
+    """The field whose name differs from the key in case only."""
+    folded = key.translate(_KELVIN_AND_LONG_S).lower()
+    return next((name for name in fields if name.lower() == folded), None)
+
+
 def struct(fields: Mapping[str, Reader], *, strict: bool = False) -> Reader:
     """A reader of an object that is a field itself."""
 
@@ -61,7 +67,7 @@ def struct(fields: Mapping[str, Reader], *, strict: bool = False) -> Reader:
 
 
 def string(value: Json, path: str, problems: list[Problem]) -> Any:
-    return _typed(str, "a string", value, path, problems)
+    return value if isinstance(value, str) else _typed(str, "a string", value, path, problems)
 
 
 def boolean(value: Json, path: str, problems: list[Problem]) -> Any:
@@ -84,6 +90,8 @@ def strings(value: Json, path: str, problems: list[Problem]) -> Any:
     if not isinstance(value, list):
         problems.append(_wrong_type("a list of strings", value, path))
         return UNSET
+    if all(isinstance(item, str) for item in value):
+        return tuple(value)
     items = [string(item, f"{path}[{index}]", problems) for index, item in enumerate(value)]
     return tuple("" if item is UNSET else item for item in items)
 

@@ -10,7 +10,7 @@ from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.duration import format_duration, parse_duration
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import parse_int
-from osm_gitops.gocompat.text import to_bytes
+from osm_gitops.gocompat.text import in_byte_order
 from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX, AnnotationUse, KubeletOptions, MachineDeployment
 from osm_gitops.model.objects import Json
 
@@ -50,11 +50,15 @@ def _choose(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[Proble
     OSM only checks that an annotation's name starts with the prefix, so ``…ioX/MaxPods`` counts too, and picks one by
     chance; the exact name wins here, else the last in byte order.
     """
+    exact = {name: annotation for annotation, name in _EXACT.items() if annotation in annotations}
+    others = [each for each in annotations if each.startswith(KUBELET_CONFIG_PREFIX) and each not in _EXACT]
+    if not others:  # as nearly always
+        return exact, []
     chosen: dict[str, str] = {}
     warnings: list[Problem] = []
-    for annotation in sorted(annotations, key=to_bytes):
-        prefix, slash, name = annotation.partition("/")
-        if not slash or not prefix.startswith(KUBELET_CONFIG_PREFIX) or name not in _OPTIONS:
+    for annotation in in_byte_order([*exact.values(), *others]):
+        _, slash, name = annotation.partition("/")
+        if not slash or name not in _OPTIONS:
             continue
         earlier = chosen.get(name)
         if earlier is None or not _is_exact(earlier):
@@ -75,7 +79,7 @@ def annotation_uses(machine: MachineDeployment) -> tuple[AnnotationUse, ...]:
     used = [AnnotationUse(annotation, annotations[annotation], name) for name, annotation in sorted(chosen.items())]
     ignored = (
         AnnotationUse(annotation, annotations[annotation], why=_why_ignored(annotation, chosen))
-        for annotation in sorted(annotations, key=to_bytes)
+        for annotation in in_byte_order(annotations)
         if _LOOKS_SO.search(annotation) and annotation not in chosen.values()
     )
     return (*used, *ignored, *_of_machines(machine.template))
@@ -123,7 +127,7 @@ def _duration_warning(name: str, annotation: str, nanoseconds: int) -> Problem:
 
 def _pairs(delimiter: str) -> Callable[[str], dict[str, str]]:
     def parse(text: str) -> dict[str, str]:
-        parts = (item.partition(delimiter) for item in text.split(","))
+        parts = [item.partition(delimiter) for item in text.split(",")]
         return {key: value for key, found, value in parts if found}
 
     return parse
@@ -154,3 +158,5 @@ _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], Any], str]]] = {
     "ImageMinimumGCAge": ("image_minimum_gc_age", parse_duration, _DURATION_FIX),
     "ImageMaximumGCAge": ("image_maximum_gc_age", parse_duration, _DURATION_FIX),
 }
+_EXACT: Final = {f"{KUBELET_CONFIG_PREFIX}/{name}": name for name in sorted(_OPTIONS)}
+"""The options by the names of their annotations, in byte order."""

@@ -11,7 +11,7 @@ from typing import Final
 from osm_gitops.errors import Code, InputError, Problem, did_you_mean, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import Version, parse_constraint, parse_version
-from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, Network, OsSpec, ProviderConfig
+from osm_gitops.model.machine import EMPTY_OS_SPEC, PROVIDER_CONFIG_FIELD, Network, OsSpec, ProviderConfig
 from osm_gitops.model.objects import Json
 from osm_gitops.render.resolve.json_fields import (
     Reader,
@@ -139,7 +139,8 @@ def decode_os_spec(os: str, value: Json) -> OsSpec:
             field=f"{PROVIDER_CONFIG_FIELD}.operatingSystem",
             fix=did_you_mean(os, _SPEC_FIELDS),
         )
-    return OsSpec(**_decode_spec(_SPEC_FIELDS[os], value))
+    found = _decode_spec(_SPEC_FIELDS[os], value)
+    return OsSpec(**found) if found else EMPTY_OS_SPEC
 
 
 def dist_upgrade(value: Json) -> bool:
@@ -172,6 +173,8 @@ def rh_subscription(spec: OsSpec) -> dict[str, str]:
 
 
 def _decode_spec(fields: _Fields, value: Json) -> dict[str, Json]:
+    if value is None or value == {}:  # as that of most pools
+        return {}
     problems: list[Problem] = []
     found = read_struct(value, OS_SPEC_FIELD, {key: reader for key, (_, reader) in fields.items()}, problems)
     if problems:

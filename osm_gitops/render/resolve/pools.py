@@ -41,6 +41,7 @@ from osm_gitops.render.resolve.machine_spec import (
 _DEFAULTED_SYSTEMS = frozenset({"ubuntu", "flatcar", "amzn2", "rockylinux", "rhel"})
 IN_TREE_PROVIDERS: Final = frozenset({"aws", "azure", "gce", "vsphere"})
 """Those for which kubelets had cloud providers of their own (osm-behaviour.md, "Cloud provider")."""
+_SORTED_JSON: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,11 @@ class ResolvedPool:
 def resolve_pool(machine: MachineDeployment, inputs: Inputs, cluster: ClusterFacts) -> ResolvedPool:
     """Resolve one pool. Raises InputError with all of its problems, each with its place."""
     faults = ErrorCollector()
-    strict = faults.run(lambda: decode_provider_config(machine.provider_spec))
+    strict = faults.run(decode_provider_config, machine.provider_spec)
     config = strict or readable_provider_config(machine.provider_spec)
-    kubelet = faults.run(lambda: kubelet_options(machine.annotations))
-    version = faults.run(lambda: kube_version(machine.kubelet))
-    token = faults.run(lambda: cluster.tokens.token(machine))
+    kubelet = faults.run(kubelet_options, machine.annotations)
+    version = faults.run(kube_version, machine.kubelet)
+    token = faults.run(cluster.tokens.token, machine)
     resolved = None
     if strict is not None or (config.os and config.provider):
         resolved = _with_config(machine, config, inputs, cluster, faults)
@@ -106,13 +107,13 @@ def _with_config(
     machine: MachineDeployment, config: ProviderConfig, inputs: Inputs, cluster: ClusterFacts, faults: ErrorCollector
 ) -> tuple[OperatingSystemProfile, OsSpec, CloudConfig, bool] | None:
     """What needs the decoded provider config: profile, OS spec and cloud-config."""
-    profile = faults.run(lambda: _profile(machine, config, inputs, cluster.settings.namespace))
-    os_spec = faults.run(lambda: decode_os_spec(config.os, config.os_spec))
-    upgrade = faults.run(lambda: dist_upgrade(config.os_spec))
-    clouds = faults.run(lambda: cloud_config(config, machine.kubelet, cluster.settings, cluster.facts))
-    faults.run(lambda: _check_static_network(config))
+    profile = faults.run(_profile, machine, config, inputs, cluster.settings.namespace)
+    os_spec = faults.run(decode_os_spec, config.os, config.os_spec)
+    upgrade = faults.run(dist_upgrade, config.os_spec)
+    clouds = faults.run(cloud_config, config, machine.kubelet, cluster.settings, cluster.facts)
+    faults.run(_check_static_network, config)
     if profile is not None and os_spec is not None:
-        faults.run(lambda: _check_match(profile, config, os_spec))
+        faults.run(_check_match, profile, config, os_spec)
     if profile is None or os_spec is None or clouds is None or upgrade is None:
         return None
     return profile, os_spec, clouds, upgrade
@@ -125,15 +126,15 @@ def template_digest(template: Json) -> str:
     Empty values do not count: controllers write ``metadata: {}`` for absent metadata, webhooks
     ``distUpgradeOnBoot: false``, and machines boot alike with and without.
     """
-    told = json.dumps(without_empty(template), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(told.encode()).hexdigest()
+    return hashlib.sha256(_SORTED_JSON(without_empty(template)).encode()).hexdigest()
 
 
 def without_empty(value: Json) -> Json:
     """A value without nested keys whose value is null, false, zero or empty."""
+    if isinstance(value, str):  # as most are
+        return value
     if isinstance(value, Mapping):
-        inner = ((key, without_empty(each)) for key, each in value.items())
-        return {key: each for key, each in inner if each}
+        return {key: kept for key, each in value.items() if (kept := without_empty(each))}
     return [without_empty(each) for each in value] if isinstance(value, list | tuple) else value
 
 
@@ -218,6 +219,13 @@ def _profile(
 
 def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spec: OsSpec) -> None:
     """osm-behaviour.md, "Profile selection": operating system, cloud provider and utility must fit the profile."""
+    utility = provisioning_utility(config.os, os_spec)
+    if (
+        profile.os_name == config.os
+        and config.provider in profile.providers
+        and profile.provisioning_utility in ("", utility)
+    ):
+        return
     problems = []
     at = "spec.template.spec.providerSpec.value"
     named = f'OperatingSystemProfile "{profile.name}"'
@@ -239,7 +247,6 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
                 fix=f"It supports {', '.join(profile.providers)}",
             )
         )
-    utility = provisioning_utility(config.os, os_spec)
     if profile.provisioning_utility and profile.provisioning_utility != utility:
         problems.append(
             Problem(
@@ -249,8 +256,7 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
                 fix="Set spec.provisioningUtility of the profile, or provisioningUtility of the pool",
             )
         )
-    if problems:
-        raise InputError(problems)
+    raise InputError(problems)
 
 
 def _check_static_network(config: ProviderConfig) -> None:
