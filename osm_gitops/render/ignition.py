@@ -194,6 +194,9 @@ _MACHINE_NAME_FILE: Final = (
 _HIGHEST_MODE: Final = 0o7777
 # The percent sign first: the others bring new ones.
 _ESCAPES: Final = tuple((character, f"%{ord(character):02X}") for character in '% \n\t"#$&+,/:;<=>?@[\\]^`{|}')
+_LINE_END: Final = "%0A"
+_LONGEST_REMEMBERED: Final = 300
+_MOST_REMEMBERED: Final = 4_096  # and as many as one file has
 _BEYOND_ASCII: Final = {code: f"%{code:02X}" for code in range(0x80, 0x100)}
 _FIX: Final = "OSM hands it to Ignition by way of YAML: change the profile so that it survives that, or use cloud-init"
 
@@ -245,7 +248,9 @@ def _rendered(
     for index, part in enumerate(parts):
         text, faults = render(part)
         rendered.append(text)
-        problems += [Problem(Code.IGNITION_CONTENT, fault, field=f"{field}[{index}]", fix=_FIX) for fault in faults]
+        if faults:
+            at = f"{field}[{index}]"
+            problems += [Problem(Code.IGNITION_CONTENT, fault, field=at, fix=_FIX) for fault in faults]
     return rendered
 
 
@@ -282,8 +287,34 @@ def _mode(permissions: int) -> int:
 
 def data_url(content: str) -> str:
     """``content`` as a ``data:`` URL, percent-encoded."""
+    lines = content.split("\n")
+    if max(map(len, lines)) > _LONGEST_REMEMBERED:
+        return f"data:,{_percent_encoded(content)}"
+    return f"data:,{_ENCODED_LINES.joined(lines)}"
+
+
+class _EncodedLines:
+    """Lines of files, percent-encoded: files that differ between machines have nearly all lines in common."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+
+    def joined(self, lines: Sequence[str]) -> str:
+        if len(self.known) > _MOST_REMEMBERED:
+            self.known = {}
+        known = self.known
+        new = list(set(lines).difference(known))
+        if new:
+            known.update(zip(new, _percent_encoded("\n".join(new)).split(_LINE_END), strict=True))
+        return _LINE_END.join([known[line] for line in lines])
+
+
+_ENCODED_LINES: Final = _EncodedLines()
+
+
+def _percent_encoded(text: str) -> str:
     # One pass per escaped character is the fastest way over much text.
-    text = content if content.isascii() else content.encode().decode("latin-1")
+    text = text if text.isascii() else text.encode().decode("latin-1")
     for character, escape in _ESCAPES:
         text = text.replace(character, escape)
-    return f"data:,{text if text.isascii() else text.translate(_BEYOND_ASCII)}"
+    return text if text.isascii() else text.translate(_BEYOND_ASCII)

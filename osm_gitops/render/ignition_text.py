@@ -66,9 +66,9 @@ def plain_scalar(text: str) -> str | None:
 
     A comment is cut off and quotes are removed. Raises TextFault for what is no plain or quoted string on one line.
     """
-    check_characters(text)
+    plain = check_characters(text)
     value = text.strip(" ").rstrip(" \t\r\n")
-    if _BREAK.search(value):
+    if "\n" in value if plain else _BREAK.search(value):
         raise TextFault("holds a line break")
     if value.startswith(('"', "'")):
         return _quoted(value)
@@ -76,9 +76,9 @@ def plain_scalar(text: str) -> str | None:
         raise TextFault("begins with a character that means something else in YAML")
     if value.startswith("#"):
         return None
-    comment = _COMMENT.search(value)
+    comment = _COMMENT.search(value) if "#" in value else None
     value = value[: comment.start()].rstrip(" \t") if comment else value
-    if _MAPPING.search(value):
+    if ":" in value and _MAPPING.search(value):
         raise TextFault("holds a colon before a blank or at its end, which makes it a mapping in YAML")
     return None if value in _NULLS else value
 

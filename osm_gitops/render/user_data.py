@@ -167,7 +167,7 @@ def user_data(kind: Kind, config: OperatingSystemConfig, half: ConfigHalf, pool:
 
 def unique_keys(keys: Iterable[str]) -> tuple[str, ...]:
     """SSH keys without surrounding white space, empty ones and repetitions, in their first order."""
-    return tuple(dict.fromkeys(key for key in map(trim_space, keys) if key))
+    return tuple(dict.fromkeys(filter(None, map(trim_space, keys))))
 
 
 SECRET_BYTES: Final = 1 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given
@@ -112,6 +112,13 @@ def test_data_urls_escape_everything_but_the_unreserved_characters() -> None:
     printable = "".join(map(chr, range(0x20, 0x7F)))
     unreserved = "!'()*-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"
     assert data_url(printable) == "data:," + "".join(c if c in unreserved else f"%{ord(c):02X}" for c in printable)
+
+
+def test_lines_that_files_share_are_encoded_as_in_the_first_one() -> None:
+    shared = [f"echo {number} é" for number in range(5_000)]
+    for own in ("", "a b", "%" * 1_000, "\u2028"):
+        content = "\n".join([own, *shared, own, ""])
+        assert data_url(content) == "data:," + quote(content, safe="!'()*~")
 
 
 @pytest.mark.parametrize(
