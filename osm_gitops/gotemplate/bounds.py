@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from osm_gitops.gotemplate.faults import BoundExceeded
@@ -35,18 +36,21 @@ class Bounds:
 
 
 class Budget:
-    """What one rendering has used so far; ``modules`` are the templates that it has imported."""
+    """What one rendering has used so far. A fleet has tens of thousands of renderings, so little is set for each."""
 
-    __slots__ = ("_most_made", "_most_steps", "bounds", "depth", "made", "modules", "steps")
+    steps = 0
+    made = 0
+    depth = 0
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
-        self.steps = 0
-        self.made = 0
-        self.depth = 0
-        self.modules: dict[Any, Any] = {}
         self._most_steps = bounds.loop_steps
-        self._most_made = bounds.made_bytes
+        self._most_made = bounds.output_bytes * MADE_PER_OUTPUT
+
+    @cached_property
+    def modules(self) -> dict[Any, Any]:
+        """The templates that it has imported."""
+        return {}
 
     def step(self, count: int = 1) -> None:
         """Count loop steps, of at most a few microseconds each; call before the work is done."""
@@ -113,8 +117,8 @@ def budget() -> Budget:
 
 
 class Spending:
-    """Makes a fresh budget current for the rendering inside the ``with`` block. A class, because a fleet has tens of
-    thousands of renderings, and a generator takes as long as a small template."""
+    """Makes a fresh budget current for the rendering inside the ``with`` block. A class, because a generator takes as
+    long as a small template."""
 
     __slots__ = ("_allowed", "_token")
 

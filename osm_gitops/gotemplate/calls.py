@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import is_
 from typing import Any, Final
 
 from osm_gitops.gocompat.fault import GoError, Stopped
@@ -64,6 +65,8 @@ _FITTING: Final[dict[str, tuple[type, ...]]] = {
     "any[]": (list, NilList, Unordered),
     "string[]": (StringList, NilStringList, UnorderedStrings),
 }
+_MOST_KINDS: Final = 64
+_MOST_ARGS: Final = 8
 _NILS: Final[dict[str, Callable[[], Any]]] = {"map": NilDict, "any[]": NilList, "string[]": NilStringList}
 _GO_NAMES: Final = {"map": "map[string]interface {}", "any[]": "[]interface {}", "string[]": "[]string"}
 
@@ -82,15 +85,21 @@ def bind(function: GoFunction) -> Callable[[Sequence[Any]], Any]:
     """The call of ``function`` with everything prepared that does not depend on the arguments."""
     name, types, variadic, run = function.name, function.types, function.variadic, function.call
     fixed = len(types) - 1 if variadic else len(types)
+    plain: set[tuple[type, ...]] = set()  # types of arguments that are handed on as they are, whatever their values
 
     def bound(args: Sequence[Any]) -> Any:
-        count = len(args)
-        if count != fixed and (not variadic or count < fixed):
-            at_least = "at least " if variadic else ""
-            raise TemplateFault(f"wrong number of args for {name}: want {at_least}{fixed} got {count}")
-        fitted = [_fit(arg, types[min(fixed, position)], name) for position, arg in enumerate(args)]
+        kinds = tuple(map(type, args))
+        if kinds not in plain:
+            count = len(args)
+            if count != fixed and (not variadic or count < fixed):
+                at_least = "at least " if variadic else ""
+                raise TemplateFault(f"wrong number of args for {name}: want {at_least}{fixed} got {count}")
+            fitted = [_fit(arg, types[min(fixed, position)], name) for position, arg in enumerate(args)]
+            if len(plain) < _MOST_KINDS and count < _MOST_ARGS and all(map(is_, fitted, args)):
+                plain.add(kinds)
+            args = fitted
         try:
-            result = run(*fitted)
+            result = run(*args)
         except Stopped as stop:
             raise StoppedItself(str(stop).rstrip(".")) from stop
         except GoError as error:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.text import to_bytes
+from osm_gitops.gocompat.text import in_byte_order, to_bytes
 from osm_gitops.gotemplate.bounds import budget, text_bytes
 from osm_gitops.gotemplate.faults import Refused
 from osm_gitops.gotemplate.values import NO_VALUE, Pointer, Struct, go_type, is_nil, kind
@@ -161,10 +161,9 @@ def sorted_texts(texts: list[str]) -> list[str]:
     spent = budget()
     size, rounds = sum(map(len, texts)), len(texts).bit_length()
     spent.step((size >> 8) + ((len(texts) >> 2) + (size >> 12)) * rounds)
-    if all(map(str.isascii, texts)):
-        return sorted(texts)
-    spent.make(sum(map(text_bytes, texts)))
-    return sorted(texts, key=to_bytes)
+    if not all(map(str.isascii, texts)):
+        spent.make(sum(map(text_bytes, texts)))
+    return in_byte_order(texts)
 
 
 def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
@@ -173,8 +172,16 @@ def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
     Raises Refused for keys of several types (YAML allows them): Go sorts those by the address of their type.
     """
     keys = list(mapping)
+    if len(keys) < 2:
+        return keys
+    try:
+        plain = all(map(str.isascii, keys))
+    except TypeError:  # there are others than strings
+        plain = False
+    if plain:
+        return sorted(keys)
     if all(isinstance(key, str) for key in keys):
-        return sorted(keys) if all(map(str.isascii, keys)) else sorted(keys, key=to_bytes)
+        return sorted(keys, key=to_bytes)
     if len({go_type(key) for key in keys}) > 1:
         raise Refused("a map whose keys are of several types has no fixed order in Go; use strings as keys")
     return sorted(keys)

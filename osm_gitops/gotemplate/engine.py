@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import TracebackType
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from osm_gitops.gotemplate.functions import FUNCTIONS, REFUSED
 from osm_gitops.gotemplate.nodes import Body
 from osm_gitops.gotemplate.own_values import VALUE, VALUES, Told, ValueNotSet, absence, lookup, own_values, to_nobody
 from osm_gitops.gotemplate.parser import parse
-from osm_gitops.gotemplate.sandbox import Helper, Root, Sandbox
+from osm_gitops.gotemplate.sandbox import GoContext, Helper, Root, Sandbox, Values
 from osm_gitops.gotemplate.toolbox import filters, finalize, globals_, tests
 from osm_gitops.gotemplate.tracing import Tracer
 
@@ -52,6 +53,8 @@ EXPECTED = (
 _DEEPEST = 3_000 if not (3, 12) <= sys.version_info < (3, 14) else 2_000 if sys.version_info >= (3, 12, 3) else 300
 _FRAMES_PER_LEVEL = 10
 _SPARE_FRAMES = 5_000
+_PARTS = 100
+"""The parts of an output that are taken at once, before their length is looked at."""
 
 
 class _CountedTemplate(Template):
@@ -101,7 +104,7 @@ class Program:
     """A compiled template.
 
     ``reads`` are the data's fields that it may use, ``*`` for all; ``includes`` the snippets.
-    ``places`` turns a line of the Jinja2 text into the name of a template and a line of it.
+    ``places`` turns a line of the Jinja2 text into the name of a template and a line of it. ``go``: it was translated.
     """
 
     name: str
@@ -110,14 +113,19 @@ class Program:
     reads: frozenset[str]
     includes: frozenset[str]
     engine: Engine
+    go: bool = False
 
-    def render(self, values: dict[str, Any]) -> str:
+    def render(self, values: Values) -> str:
         """The template's output; ``values`` come from :meth:`Engine.variables`. Raises TemplateFault."""
+        template = self.template
+        environment = template.environment
         with Spending(self.engine.bounds):
             try:
-                environment = self.template.environment
-                context = environment.context_class(environment, values, self.name, self.template.blocks)
-                return self.engine.collect(self.template.root_render_func(context))
+                if self.go:
+                    context: Context = GoContext(environment, values, self.name)
+                else:
+                    context = environment.context_class(environment, values, self.name, template.blocks)
+                return self.engine.collect(template.root_render_func(context))
             except EXPECTED as error:
                 raise self.fault(error) from error
 
@@ -136,8 +144,8 @@ class Engine:
 
     ``values`` are a user's own, JSON as overlays give it, the same for everything that this engine renders; ``told``
     hears which of them templates ask for with ``value``. With a ``tracer`` all output bears its marks, which tell
-    where a line came from. ``texts`` are the Go templates and files that were parsed, by name, text and the names of
-    templates that they may print: custom profiles differ from each other in few of them.
+    where a line came from. ``texts`` are the Go templates and files that were parsed, by class, name, text and the
+    names of templates that they may print: custom profiles differ from each other in few of them.
     """
 
     root: Mapping[str, str]
@@ -145,7 +153,7 @@ class Engine:
     values: Mapping[str, Any] = field(default_factory=dict)
     told: Told = to_nobody
     tracer: Tracer | None = None
-    texts: dict[tuple[str, str, tuple[str, ...]], Any] = field(default_factory=dict, repr=False)
+    texts: dict[tuple[type, str, str, tuple[str, ...]], Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.language = Language(FUNCTIONS, REFUSED, schema({**self.root, VALUES: ""}))
@@ -157,10 +165,13 @@ class Engine:
         needed = self.bounds.depth * _FRAMES_PER_LEVEL + _SPARE_FRAMES
         sys.setrecursionlimit(max(sys.getrecursionlimit(), needed))
 
-    def variables(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def variables(self, data: Mapping[str, Any]) -> Values:
         """What the templates of one MachineDeployment see."""
         fields = {**data, VALUES: self.own}
-        return {**self.environment.globals, **fields, "root": Root(fields)}
+        values = Values(self.environment.globals)
+        values.update(fields)
+        values["root"] = Root(fields)
+        return values
 
     def parse(self, name: str, text: str, first_line: int = 1) -> dict[str, Body]:
         """Parse a Go template; raises TemplateFault."""
@@ -189,7 +200,7 @@ class Engine:
             return places(source) if places else (name, source)
 
         template = self.load(self.environment, translation.text, name)
-        return Program(name, template, place, translation.reads, translation.includes, self)
+        return Program(name, template, place, translation.reads, translation.includes, self, go=True)
 
     def native(self, templates: Mapping[str, str]) -> Sandbox:
         """An environment for native Jinja2 in which ``templates`` can be included and imported."""
@@ -230,13 +241,12 @@ class Engine:
     def collect(self, parts: Iterator[str]) -> str:
         """Join output, stopping as soon as it is too long."""
         limit = self.bounds.output_bytes
-        collected: list[str] = []
-        length = 0
-        for part in parts:
-            collected.append(part)
-            length += len(part)
-            if length > limit:
-                break
+        collected = more = list(islice(parts, _PARTS))
+        length = sum(map(len, more))
+        while len(more) == _PARTS and length <= limit:
+            more = list(islice(parts, _PARTS))
+            collected += more
+            length += sum(map(len, more))
         text = "".join(collected)
         self.check_length(text)
         return text

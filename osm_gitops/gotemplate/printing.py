@@ -13,7 +13,18 @@ from osm_gitops.gocompat.text import is_digit
 from osm_gitops.gotemplate.bounds import budget
 from osm_gitops.gotemplate.compare import sorted_keys
 from osm_gitops.gotemplate.faults import BoundExceeded, Refused
-from osm_gitops.gotemplate.values import NO_VALUE, Nil, Pointer, go_type, is_nil, kind
+from osm_gitops.gotemplate.values import (
+    NO_VALUE,
+    Int32,
+    Int64,
+    Nil,
+    Pointer,
+    Uint8,
+    Uint64,
+    go_type,
+    is_nil,
+    kind,
+)
 
 _TEXT_VERBS: Final = frozenset("vsxXq")
 _FLOAT_PRECISIONS: Final = {"v": -1, "b": -1, "g": -1, "G": -1, "x": -1, "X": -1, "f": 6, "F": 6, "e": 6, "E": 6}
@@ -247,18 +258,21 @@ class Printer:
 
 _FLAG_NAMES: Final = {"#": "sharp", "0": "zero", "+": "plus", "-": "minus", " ": "space"}
 _LARGEST: Final = 1_000_000
+_PLAIN_INTEGERS: Final = frozenset({int, Int32, Int64, Uint8, Uint64})
 
 
 def to_text(value: Any) -> str:
     """What ``{{ value }}`` writes: a pointer is followed, no value and nil are ``<no value>``."""
+    value = printable(value)
     plain = type(value)
     if plain is str:
         return str(value)
-    if plain is int:
-        return str(value)
+    if plain in _PLAIN_INTEGERS:
+        return str(int(value))
     if plain is bool:
         return "true" if value else "false"
-    return sprint((printable(value),))
+    shown = stringer(value)
+    return shown if shown is not None and shown.isascii() else sprint((value,))
 
 
 def printable(value: Any) -> Any:

@@ -88,6 +88,8 @@ _FOR_ROOT = frozenset(
     )
 )
 _SCALARS = frozenset({"bool", "float64", "int", "int64"})
+_SIZED = (list, dict, range)
+_PLAIN_NUMBERS = frozenset({bool, int})
 _PRINTABLE = (str, int, float, list, dict, Pointer, Struct, NoValue, type(None))
 # Functions for absent values.
 _FOR_ABSENT = frozenset({"default", "coalesce", "empty", "all", "any"})
@@ -137,8 +139,12 @@ def print_go(value: Any) -> str:
 
 def finalize(value: Any) -> str:
     """Print a value of ``{{ … }}``; one that is absent is an error (design.md, "One engine")."""
-    if type(value) is str:
-        return value
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind in _PLAIN_NUMBERS or (kind is Pointer and value.elem is not None):
+        budget().step()
+        return to_text(value)
     if isinstance(value, Undefined):
         refuse_undefined(value)
     if is_absent(value):
@@ -161,7 +167,7 @@ def _charge(args: tuple[Any, ...], *, absent: bool, chars: int = _QUICK_CHARS) -
     for each in args:
         if isinstance(each, str):
             cost += len(each) >> chars
-        elif isinstance(each, list | dict | range):
+        elif isinstance(each, _SIZED):
             cost += len(each) >> _ITEMS
         elif isinstance(each, tuple):
             cost += weigh(each) >> 1
@@ -181,10 +187,11 @@ def _global(function: GoFunction) -> Callable[..., Any]:
 
     def called(*args: Any) -> Any:
         spent = _charge(args, absent=absent, chars=chars)
-        if not whole and any(type(each) is Root for each in args):
+        if not whole and Root in [type(each) for each in args]:
             raise Refused(f"the function {function.name} is refused for the whole data; give it a field")
-        given = (NO_VALUE if isinstance(each, Undefined) else each for each in args) if absent else args
-        result = run(tuple(given))
+        if absent:
+            args = tuple([NO_VALUE if isinstance(each, Undefined) else each for each in args])
+        result = run(args)
         if counted:
             if type(result) is str:
                 spent.make(text_bytes(result))
@@ -311,9 +318,10 @@ def _pairs(value: Any) -> Any:
 def _counted(found: Any, item: int) -> Any:
     """What a loop runs over, which is a new list at most, with its elements of ``item`` bytes."""
     if isinstance(found, list):
+        count = len(found)
         spent = budget()
-        spent.step(len(found) >> _ITERATED)
-        spent.make(LIST_BYTES + item * len(found))
+        spent.step(count >> _ITERATED)
+        spent.make(LIST_BYTES + item * count)
     return found
 
 

@@ -78,6 +78,15 @@ def test_a_pointer_is_followed_once_where_that_fits() -> None:
         call(_taking("string"), [nil("string")])
 
 
+def test_arguments_are_checked_again_after_others_have_fitted() -> None:
+    function = _taking("string any…")
+    assert call(function, ["a", 1, None]) == ("a", 1, None)
+    assert call(function, ["a", NO_VALUE, 2]) == ("a", None, 2)
+    assert call(function, [Pointer("b", "string"), 1, None]) == ("b", 1, None)
+    with pytest.raises(TemplateFault, match="nil pointer"):
+        call(function, [nil("string"), 1, None])
+
+
 def test_no_value_becomes_the_nil_of_the_parameter() -> None:
     assert call(_taking("any"), [NO_VALUE]) == (None,)
     for params in ("map", "any[]", "string[]"):
