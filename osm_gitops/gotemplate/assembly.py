@@ -13,18 +13,21 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 from types import NoneType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from osm_gitops.gotemplate.engine import Engine, Program
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
 from osm_gitops.gotemplate.faults import TemplateFault, TemplateFaults
 from osm_gitops.gotemplate.nodes import Body, is_blank
-from osm_gitops.gotemplate.sandbox import Helper, Sandbox
-from osm_gitops.gotemplate.values import Nil, Pointer, Struct
+from osm_gitops.gotemplate.sandbox import Helper, Sandbox, Values
+from osm_gitops.gotemplate.values import Nil, Pointer, StringMap, Struct
 
 REMEMBERED: Final = 256  # results per template or file: a fleet has fewer kinds of pools, and memory is bounded
 REMEMBERED_SIZE: Final = 8 << 20  # characters of their texts, of the same reason
 _MOST_TEXTS: Final = 2_000  # templates and files of an engine that profiles may share
+
+
+Result = TypeVar("Result", str, "_Snippet")
 
 
 @dataclass(slots=True)
@@ -33,21 +36,21 @@ class Memo:
     template that reaches a bound takes the most time of all."""
 
     key: Callable[[Mapping[str, Any]], Any]
-    results: dict[Any, str | TemplateFault] = field(default_factory=dict)
+    results: dict[Any, Any] = field(default_factory=dict)
     size: int = 0
 
-    def result(self, key: Any, render: Callable[[], str]) -> str:
+    def result(self, key: Any, render: Callable[[], Result]) -> Result:
         """The known result for this data, or what ``render`` returns; raises TemplateFault."""
         found = self.results.get(key)
         if found is None:
             found = self._keep(key, render)
-        if isinstance(found, str):
-            return found
-        raise found.with_traceback(None)
+        if isinstance(found, TemplateFault):
+            raise found.with_traceback(None)
+        return cast("Result", found)
 
-    def _keep(self, key: Any, render: Callable[[], str]) -> str | TemplateFault:
+    def _keep(self, key: Any, render: Callable[[], Result]) -> Result | TemplateFault:
         try:
-            found: str | TemplateFault = render()
+            found: Result | TemplateFault = render()
         except TemplateFault as fault:
             found = fault.with_traceback(None)
         size = _size(found)
@@ -58,8 +61,8 @@ class Memo:
         return found
 
 
-def _size(result: str | TemplateFault) -> int:
-    return len(result) if isinstance(result, str) else len(result.message)
+def _size(result: str | _Snippet | TemplateFault) -> int:
+    return len(result.message) if isinstance(result, TemplateFault) else len(result)
 
 
 def memo(reads: Iterable[str], root: Mapping[str, str]) -> Memo:
@@ -71,7 +74,11 @@ def memo(reads: Iterable[str], root: Mapping[str, str]) -> Memo:
 
 def freeze(value: Any) -> Any:
     """A hashable value that is equal for equal Go values of equal types."""
-    return value if value.__class__ is str else _freezing(value.__class__)(value)
+    kind = value.__class__
+    if kind is Pointer:
+        elem = value.elem
+        return None if elem is None else (_freezing(elem.__class__)(elem),)
+    return value if kind is str else _freezing(kind)(value)
 
 
 @lru_cache(maxsize=256)
@@ -85,6 +92,8 @@ def _freezing(kind: type) -> Callable[[Any], Any]:
         return lambda value: (kind, value)
     if issubclass(kind, Pointer):
         return lambda value: None if value.elem is None else (freeze(value.elem),)
+    if issubclass(kind, StringMap):
+        return lambda value: tuple(value.items())
     if issubclass(kind, dict):
         return lambda value: tuple([(key, freeze(each)) for key, each in value.items()])
     if issubclass(kind, list):
@@ -96,10 +105,10 @@ def _freezing(kind: type) -> Callable[[Any], Any]:
 
 
 class _Frozen(dict[str, Any]):
-    """Frozen values of the data's fields, created on first use."""
+    """Frozen values of the data's fields, created on first use; some may be ``known``."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        super().__init__()
+    def __init__(self, data: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+        super().__init__(known)
         self._data = data
 
     def __missing__(self, name: str) -> Any:
@@ -109,27 +118,42 @@ class _Frozen(dict[str, Any]):
         return found
 
 
+NOTHING_KNOWN: Final[Mapping[str, Any]] = {}
+
+
 class Machine:
-    """One MachineDeployment's data, in the forms that are needed."""
+    """One MachineDeployment's data, in the forms that are needed, for both halves of its profile. ``known`` are frozen
+    values of fields, such as those that all MachineDeployments of a cluster share."""
 
-    def __init__(self, engine: Engine, data: Mapping[str, Any]) -> None:
+    def __init__(self, engine: Engine, data: Mapping[str, Any], known: Mapping[str, Any] = NOTHING_KNOWN) -> None:
         self._engine = engine
-        self._data = data
-        self._values: dict[str, Any] | None = None
-        self.frozen = _Frozen(data)
-        self.snippet: Callable[..., str] = no_snippet
+        self.data = data
+        self._values: Values | None = None
+        self.frozen = _Frozen(data, known)
+        self.template = _TemplateFunction()
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         if self._values is None:
-            self._values = {**self._engine.variables(self._data), "template": Helper(self._named)}
+            self._values = self._engine.variables(self.data)
+            self._values["template"] = Helper(self.template)
         return self._values
 
-    def _named(self, name: str, *dot: Any) -> str:
-        return self.snippet(name, *dot)
 
-
-def no_snippet(name: str, *_dot: Any) -> str:
+def _undefined(name: str) -> str:
     raise TemplateFault(f'template "{name}" is not defined')
+
+
+class _TemplateFunction:
+    """``template("name")``: what prints a template of the half at hand. It does not hold its machine, as the data of
+    tens of thousands would wait for Python's search for cycles then, which would take a sixth of the time."""
+
+    __slots__ = ("printed",)
+
+    def __init__(self) -> None:
+        self.printed: Callable[[str], str] = _undefined
+
+    def __call__(self, name: str, *_dot: Any) -> str:
+        return self.printed(name)
 
 
 _BLANK = " \t\r\n"
@@ -142,19 +166,22 @@ _TEMPLATE_TEXT = (
 _ORIGIN = 10_000_000  # lines of a combined template: its number of the source times this, plus the line
 
 
+Page = TypeVar("Page", "_GoText", "_GoTemplate")
+
+
 def compile_go_half(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> CompiledHalf:
     """A half of Go templates: ``templates`` by name, ``files`` as path and text. Raises TemplateFaults."""
     faults: list[TemplateFault] = []
-    snippets = tuple(_parsed(engine, name, text, (), faults) for name, text in sorted(templates.items()))
+    snippets = tuple(_parsed(engine, _GoTemplate, name, text, (), faults) for name, text in sorted(templates.items()))
     odd = any(is_odd(name) for name in templates)
     pages = []
     for path, text in files:
-        page = _parsed(engine, path, text, tuple(templates), faults)
+        page = _parsed(engine, _GoText, path, text, tuple(templates), faults)
         page.combined = odd or path in templates or any(name in templates for name in page.bodies)
         pages.append(page)
     if faults:
         raise TemplateFaults(faults)
-    return GoHalf(engine, snippets, tuple(pages))
+    return GoHalf(engine, snippets, tuple(pages), any(page.combined for page in pages))
 
 
 def is_odd(name: str) -> bool:
@@ -162,22 +189,39 @@ def is_odd(name: str) -> bool:
     return any(char in name for char in '"\\\n')
 
 
-def _parsed(engine: Engine, name: str, text: str, snippets: tuple[str, ...], faults: list[TemplateFault]) -> _GoText:
+def _parsed(
+    engine: Engine, kind: type[Page], name: str, text: str, snippets: tuple[str, ...], faults: list[TemplateFault]
+) -> Page:
     """The template or file, the same one for all profiles that have it among ``snippets`` of these names."""
-    known: _GoText | None = engine.texts.get((name, text, snippets))
+    known: Page | None = engine.texts.get((kind, name, text, snippets))
     if known is not None:
         return known
-    page = _GoText(engine, name, text, snippets)
+    page = kind(engine, name, text, snippets)
     try:
         engine.check_length(text)
         page.bodies = engine.parse_traced(name, text) if page.has_actions else {}
         while len(engine.texts) >= _MOST_TEXTS:
             del engine.texts[next(iter(engine.texts))]
-        engine.texts[name, text, snippets] = page
+        engine.texts[kind, name, text, snippets] = page
     except TemplateFault as fault:
         fault.template = name
         faults.append(fault)
     return page
+
+
+class _Snippet:
+    """The result of a template, what ``{{ template "x" }}`` prints of it, and whether it is a template again. Results
+    of files are known by these objects, so that long texts need not be hashed for each machine."""
+
+    __slots__ = ("has_actions", "printed", "result")
+
+    def __init__(self, result: str) -> None:
+        self.result = result
+        self.printed = _printed(result)
+        self.has_actions = "{{" in result
+
+    def __len__(self) -> int:
+        return len(self.result)
 
 
 @dataclass(slots=True)
@@ -198,28 +242,50 @@ class _GoText:
         self.has_actions = "{{" in self.text
 
     def compiled(self) -> tuple[Program, Memo]:
-        if self.program is None:
-            self.program = self._compile()
-        if self.memo is None:
-            self.memo = memo(self.program.reads, self.engine.root)
-        return self.program, self.memo
+        program, known = self.program, self.memo
+        if program is None:
+            program = self.program = self._compile()
+        if known is None:
+            known = self.memo = memo(program.reads, self.engine.root)
+        return program, known
 
     def _compile(self) -> Program:
         return self.engine.compile(self.engine.translate(self.name, self.bodies, self.snippets), self.name)
 
-    def render(self, machine: Machine, snippets: Mapping[str, str]) -> str:
-        """The output for one MachineDeployment; ``snippets`` are the literal results of templates."""
-        if not self.has_actions:
-            return self.text
+    def render(self, machine: Machine, snippets: Mapping[str, _Snippet]) -> str:
+        """The output of a text with actions for one MachineDeployment; ``snippets`` are the results of templates."""
         program, known = self.compiled()
-        key = (known.key(machine.frozen), *[snippets[name] for name in program.includes])
-        return known.result(key, lambda: program.render(machine.values()))
+        key = known.key(machine.frozen)
+        if program.includes:
+            key = (key, *[snippets[name] for name in program.includes])
+        found = known.results.get(key)
+        return found if type(found) is str else known.result(key, lambda: program.render(machine.values()))
+
+
+@dataclass(slots=True)
+class _GoTemplate(_GoText):
+    """One that files print."""
+
+    literal: _Snippet | None = None
+
+    def snippet(self, machine: Machine) -> _Snippet:
+        """Its result for one MachineDeployment."""
+        if not self.has_actions:
+            if self.literal is None:
+                self.literal = _Snippet(self.text)
+            return self.literal
+        program, known = self.compiled()
+        key = known.key(machine.frozen)
+        found = known.results.get(key)
+        if type(found) is _Snippet:
+            return found
+        return known.result(key, lambda: _Snippet(program.render(machine.values())))
 
 
 class CompiledHalf(Protocol):
     """Files that can be rendered for many MachineDeployments."""
 
-    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+    def render(self, data: Mapping[str, Any] | Machine) -> tuple[str, ...]:
         """The files' texts, in order; ``data`` has every field of the root. Raises TemplateFaults with all faults."""
 
     def reads(self) -> frozenset[str]:
@@ -239,35 +305,37 @@ def forget_results(engine: Engine) -> None:
 class GoHalf:
     """Two passes: what templates result in is known only with the data.
 
-    ``combinations`` are the files parsed together with results, by those results.
+    ``combinations`` are the files parsed together with results, by those results; ``combined`` says that there are some
+    for any results.
     """
 
     engine: Engine
-    templates: tuple[_GoText, ...]
+    templates: tuple[_GoTemplate, ...]
     files: tuple[_GoText, ...]
+    combined: bool
     combinations: dict[tuple[str, ...], tuple[_GoText, ...]] = field(default_factory=dict)
 
-    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
-        machine = Machine(self.engine, data)
-        results = _all(lambda text: text.render(machine, {}), self.templates)
-        snippets = {text.name: _snippet(result) for text, result in zip(self.templates, results, strict=True)}
-        machine.snippet = lambda name, *_: snippets[name]
-        everything = any("{{" in result for result in results)
+    def render(self, data: Mapping[str, Any] | Machine) -> tuple[str, ...]:
+        machine = data if isinstance(data, Machine) else Machine(self.engine, data)
+        results = _all(lambda template: template.snippet(machine), self.templates)
+        snippets = {template.name: result for template, result in zip(self.templates, results, strict=True)}
+        machine.template.printed = lambda name: snippets[name].printed
         files = self.files
-        if everything or any(each.combined for each in files):
-            files = self._combined(results, everything=everything)
-        return _all(lambda text: text.render(machine, snippets), files)
+        everything = any(result.has_actions for result in results)
+        if everything or self.combined:
+            files = self._combined(tuple(result.result for result in results), everything=everything)
+        return _all(lambda file: file.render(machine, snippets) if file.has_actions else file.text, files)
 
     def reads(self) -> frozenset[str]:
         pages = [each for each in (*self.templates, *self.files) if each.has_actions]
-        if any(each.combined for each in self.files) or any(map(_prints_actions, pages)):
+        if self.combined or any(map(_prints_actions, pages)):
             return frozenset({ALL_FIELDS})
         programs = _all(lambda each: each.compiled()[0], pages)
         return frozenset[str]().union(*(program.reads for program in programs))
 
     def reads_by_file(self) -> tuple[frozenset[str], ...]:
         pages = [each for each in (*self.templates, *self.files) if each.has_actions]
-        if any(each.combined for each in self.files) or any(map(_prints_actions, pages)):
+        if self.combined or any(map(_prints_actions, pages)):
             return (frozenset({ALL_FIELDS}),) * len(self.files)
         parts = {each.name: each.compiled()[0] for each in self.templates if each.has_actions}
         return tuple(_reads(each.compiled()[0], parts) if each.has_actions else frozenset() for each in self.files)
@@ -327,7 +395,7 @@ def _origin(names: tuple[str, ...], line: int) -> tuple[str, int]:
     return names[number], max(line - number * _ORIGIN, 1) if number else line
 
 
-def _snippet(result: str) -> str:
+def _printed(result: str) -> str:
     """What ``{{ template "x" }}`` prints: OSM puts a line end before a result and trims it behind."""
     text = result.rstrip(_BLANK)
     return f"\n{text}" if text else ""
@@ -418,10 +486,13 @@ class JinjaHalf:
     def reads_by_file(self) -> tuple[frozenset[str], ...]:
         return self.read
 
-    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
-        machine = Machine(self.engine, data)
-        machine.snippet = lambda name, *_: self._snippet(name, machine)
-        return _all(lambda page: self._render(page, machine), self.files)
+    def render(self, data: Mapping[str, Any] | Machine) -> tuple[str, ...]:
+        machine = data if isinstance(data, Machine) else Machine(self.engine, data)
+        machine.template.printed = lambda name: self._printed(name, machine)
+        try:
+            return _all(lambda page: self._render(page, machine), self.files)
+        finally:
+            machine.template.printed = _undefined
 
     def _render(self, page: tuple[Program, Memo] | str, machine: Machine) -> str:
         if isinstance(page, str):
@@ -436,11 +507,11 @@ class JinjaHalf:
 
         return known.result(known.key(machine.frozen), text)
 
-    def _snippet(self, name: str, machine: Machine) -> str:
+    def _printed(self, name: str, machine: Machine) -> str:
         """``template("x")`` in Jinja2: the template x as a Go template's ``template`` would print it."""
         template = self.environment.get_template(name)
         context = template.new_context(machine.values(), shared=True)
-        text = _snippet(self.engine.collect(template.root_render_func(context)))
+        text = _printed(self.engine.collect(template.root_render_func(context)))
         if "{{" in text:
             raise TemplateFault(_TEMPLATE_TEXT.format(name=name))
         return text

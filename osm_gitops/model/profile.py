@@ -27,6 +27,9 @@ class File:
     permissions: int = DEFAULT_PERMISSIONS
     encoding: str = ""
 
+    def __hash__(self) -> int:
+        return hash(self.content)  # what files differ in; caches ask for it a dozen times for each pool
+
 
 @dataclass(frozen=True, slots=True)
 class DropIn:

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Code, InputError, Problem
-from osm_gitops.gotemplate.assembly import CompiledHalf, compile_go_half, compile_jinja_half
+from osm_gitops.gotemplate.assembly import CompiledHalf, Machine, compile_go_half, compile_jinja_half
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import BoundExceeded, StoppedItself, TemplateFault, TemplateFaults
 from osm_gitops.model.profile import (
@@ -34,13 +33,15 @@ _CHANGE_THERE = "Correct the template there; the version of a patched profile fo
 class ProfileHalf:
     """One half of a profile, ready to render: its files in OSM's order, and their templates.
 
-    ``places`` maps a template's name or a file's path to its field in the profile.
+    ``places`` maps a template's name or a file's path to its field in the profile. ``rendered`` are its files as they
+    were for the pool before: most are the same for many pools, and are taken again.
     """
 
     config: ProfileConfig
     files: tuple[File, ...]
     compiled: CompiledHalf
     places: Mapping[str, str]
+    rendered: list[File] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def _compile_half(
 
 
 def render_config(
-    compiled: CompiledProfile, pool: ResolvedPool, data: Mapping[str, Any], hosts: Sequence[File], namespace: str
+    compiled: CompiledProfile, pool: ResolvedPool, data: Machine, hosts: Sequence[File], namespace: str
 ) -> OperatingSystemConfig:
     """Render both halves for ``pool``; all faults of both in one :class:`InputError`."""
     faults: list[Problem] = []
@@ -120,14 +121,20 @@ def _modules(modules: Modules | None, pool: ResolvedPool) -> Modules | None:
 
 
 def _render_half(
-    profile: OperatingSystemProfile, half: ProfileHalf, data: Mapping[str, Any], faults: list[Problem]
+    profile: OperatingSystemProfile, half: ProfileHalf, data: Machine, faults: list[Problem]
 ) -> tuple[File, ...]:
     try:
         texts = half.compiled.render(data)
     except TemplateFaults as failure:
         faults.extend(template_problems(profile, half.places, failure.faults))
         return ()
-    return tuple(_rendered(file, text) for file, text in zip(half.files, texts, strict=True))
+    if not half.rendered:
+        half.rendered[:] = map(_rendered, half.files, texts)
+    else:
+        for index, text in enumerate(texts):
+            if half.rendered[index].content is not text:
+                half.rendered[index] = _rendered(half.files[index], text)
+    return tuple(half.rendered)
 
 
 def _rendered(file: File, text: str) -> File:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from osm_gitops.errors import Code, InputError, Problem, input_error
+from osm_gitops.gotemplate.assembly import Machine, freeze
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.machine import MachineDeployment, is_chosen
@@ -61,6 +62,8 @@ class PoolRenderer:
             )
         )
 
+        self._frozen = {name: freeze(value) for name, value in self._shared.items()}
+
     def render(self, pool: ResolvedPool) -> tuple[tuple[DesiredObject, ...], tuple[Problem, ...]]:
         """All objects of a pool but its profile, and warnings. Raises InputError with all problems."""
         config = self.config(pool)
@@ -88,7 +91,7 @@ class PoolRenderer:
         return render_config(
             self.compiled(pool.profile),
             pool,
-            self.data(pool),
+            Machine(self._engine, self.data(pool), self._frozen),
             self._cluster.hosts_files,
             self._cluster.settings.namespace,
         )
@@ -97,8 +100,8 @@ class PoolRenderer:
         """Bootstrap and provisioning user-data of a rendered configuration."""
         faults = ErrorCollector()
         taken = Pool(pool.machine.name, pool.utility, pool.dist_upgrade)
-        bootstrap = faults.run(lambda: user_data("bootstrap", config, config.bootstrap, taken))
-        provisioning = faults.run(lambda: user_data("provisioning", config, config.provisioning, taken))
+        bootstrap = faults.run(user_data, "bootstrap", config, config.bootstrap, taken)
+        provisioning = faults.run(user_data, "provisioning", config, config.provisioning, taken)
         if bootstrap is None or provisioning is None:
             about = f"OperatingSystemConfig {config.namespace}/{config.name}"
             raise InputError(problem.at(about=about) for problem in faults.problems)

@@ -3,6 +3,7 @@ renderings")."""
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -99,6 +100,22 @@ def test_machines_that_agree_share_the_very_same_text() -> None:
     assert (first[0] is second[0], first[1] is second[1]) == (True, True)
     third = half.render({**DATA, "Proxy": Pointer("other", "string")})
     assert (third[0] is first[0], third[1]) == (True, "\nother")
+
+
+@pytest.mark.parametrize(
+    ("compile_half", "file"),
+    [(compile_go_half, '{{ .Name }}{{ template "x" }}'), (compile_jinja_half, '{{ Name }}{{ template("x") }}')],
+)
+def test_the_data_of_a_machine_do_not_wait_for_the_search_for_cycles(compile_half: Any, file: str) -> None:
+    half = compile_half(ENGINE, {"x": "text"}, [("/t", file)])
+    half.render(DATA)
+    gc.collect()
+    gc.disable()
+    try:
+        half.render({**DATA, "Name": "other"})
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_text_is_kept_apart_for_values_that_differ_in_type_or_nilness() -> None:

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from osm_gitops.errors import InputError
-from osm_gitops.gotemplate.assembly import CompiledHalf, compile_go_half
+from osm_gitops.gotemplate.assembly import CompiledHalf, Machine, compile_go_half
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.pipeline import rendering
 from osm_gitops.render import config
@@ -38,8 +38,9 @@ class _Watched:
     def __init__(self, half: CompiledHalf, note: Half, notes: list[Half]) -> None:
         self.half, self.note, self.notes = half, note, notes
 
-    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
-        self.notes.append(Half(self.note.files, dict(data), self.note.templates))
+    def render(self, data: Mapping[str, Any] | Machine) -> tuple[str, ...]:
+        seen = data.data if isinstance(data, Machine) else data
+        self.notes.append(Half(self.note.files, dict(seen), self.note.templates))
         return self.half.render(data)
 
     def reads(self) -> frozenset[str]:

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import Code, InputError
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.profile import File, OperatingSystemConfig
 from osm_gitops.model.settings import Settings
+from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.pools import PoolRenderer
+from osm_gitops.render.resolve.cluster_info import resolve_cluster
+from osm_gitops.render.resolve.pools import resolve_pool
 from tests.cli.scenes import pool, profile
 from tests.render.middle import inputs_of, renderer, resolved
 
@@ -33,6 +38,16 @@ def _own(config: OperatingSystemConfig) -> list[File]:
 def _texts(config: OperatingSystemConfig) -> dict[str, str]:
     """The profile's own files."""
     return {file.path: file.content for file in _own(config)}
+
+
+def test_pools_share_the_files_that_are_the_same_for_them(tmp_path: Path) -> None:
+    half = {"files": [_file("/a", "1"), _file("/b", "{{ .PauseImage }}"), _file("/c", "{{ .SecretName }}")]}
+    inputs = inputs_of(tmp_path, profile(provisioningConfig=half), pool("one"), pool("two"))
+    cluster = resolve_cluster(Settings(), inputs.facts)
+    both = PoolRenderer(Engine(ROOT_TYPES), cluster)
+    first, second = (_own(both.config(resolve_pool(machine, inputs, cluster))) for machine in inputs.machines)
+    assert [one is two for one, two in zip(first, second, strict=True)] == [True, True, False]
+    assert [file.content for file in second] == ["1", "", "two-kube-system-provisioning-config"]
 
 
 def test_files_come_as_the_profiles_then_the_runtimes_then_the_registries(tmp_path: Path) -> None:
