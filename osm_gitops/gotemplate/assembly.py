@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 from types import NoneType
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar
 
 from osm_gitops.gotemplate.engine import Engine, Program
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
@@ -41,12 +41,12 @@ class Memo:
 
     def result(self, key: Any, render: Callable[[], Result]) -> Result:
         """The known result for this data, or what ``render`` returns; raises TemplateFault."""
-        found = self.results.get(key)
+        found: Result | TemplateFault | None = self.results.get(key)
         if found is None:
             found = self._keep(key, render)
         if isinstance(found, TemplateFault):
             raise found.with_traceback(None)
-        return cast("Result", found)
+        return found
 
     def _keep(self, key: Any, render: Callable[[], Result]) -> Result | TemplateFault:
         try:

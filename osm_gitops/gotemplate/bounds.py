@@ -120,15 +120,14 @@ class Spending:
     """Makes a fresh budget current for the rendering inside the ``with`` block. A class, because a generator takes as
     long as a small template."""
 
-    __slots__ = ("_allowed", "_token")
+    __slots__ = ("_budget", "_token")
 
     def __init__(self, allowed: Bounds) -> None:
-        self._allowed = allowed
+        self._budget = Budget(allowed)
 
     def __enter__(self) -> Budget:
-        fresh = Budget(self._allowed)
-        self._token = _CURRENT.set(fresh)
-        return fresh
+        self._token = _CURRENT.set(self._budget)
+        return self._budget
 
     def __exit__(self, *_: object) -> None:
         _CURRENT.reset(self._token)

@@ -142,7 +142,11 @@ def finalize(value: Any) -> str:
     kind = type(value)
     if kind is str:
         return value  # type: ignore[no-any-return]
-    if kind in _PLAIN_NUMBERS or (kind is Pointer and value.elem is not None):
+    if kind is Pointer and value.elem is not None:
+        budget().step()
+        value = value.elem
+        return value if type(value) is str else to_text(value)
+    if kind in _PLAIN_NUMBERS:
         budget().step()
         return to_text(value)
     if isinstance(value, Undefined):

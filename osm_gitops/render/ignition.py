@@ -287,10 +287,7 @@ def _mode(permissions: int) -> int:
 
 def data_url(content: str) -> str:
     """``content`` as a ``data:`` URL, percent-encoded."""
-    lines = content.split("\n")
-    if max(map(len, lines)) > _LONGEST_REMEMBERED:
-        return f"data:,{_percent_encoded(content)}"
-    return f"data:,{_ENCODED_LINES.joined(lines)}"
+    return f"data:,{_ENCODED_LINES.encoded(content)}"
 
 
 class _EncodedLines:
@@ -299,14 +296,16 @@ class _EncodedLines:
     def __init__(self) -> None:
         self.known: dict[str, str] = {}
 
-    def joined(self, lines: Sequence[str]) -> str:
+    def encoded(self, text: str) -> str:
         if len(self.known) > _MOST_REMEMBERED:
             self.known = {}
-        known = self.known
+        known, lines = self.known, text.split("\n")
         new = list(set(lines).difference(known))
         if new:
+            if max(map(len, new)) > _LONGEST_REMEMBERED:
+                return _percent_encoded(text)
             known.update(zip(new, _percent_encoded("\n".join(new)).split(_LINE_END), strict=True))
-        return _LINE_END.join([known[line] for line in lines])
+        return _LINE_END.join(map(known.__getitem__, lines))
 
 
 _ENCODED_LINES: Final = _EncodedLines()

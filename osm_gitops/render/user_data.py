@@ -157,7 +157,7 @@ def user_data(kind: Kind, config: OperatingSystemConfig, half: ConfigHalf, pool:
             fix="Make the profile's provisioningUtility and the MachineDeployment's operatingSystemSpec agree",
         )
     named = kind == "bootstrap" and config.provider != "aws"
-    keys = unique_keys(half.ssh_keys)
+    keys = _remembered_keys(half.ssh_keys)
     if utility == "ignition":
         return render_ignition(half, keys, f"spec.{kind}Config", with_machine_name=named)
     # machine-controller does not create edge machines, so it does not set their names.
@@ -168,6 +168,9 @@ def user_data(kind: Kind, config: OperatingSystemConfig, half: ConfigHalf, pool:
 def unique_keys(keys: Iterable[str]) -> tuple[str, ...]:
     """SSH keys without surrounding white space, empty ones and repetitions, in their first order."""
     return tuple(dict.fromkeys(filter(None, map(trim_space, keys))))
+
+
+_remembered_keys = lru_cache(maxsize=16)(unique_keys)  # both halves of a pool have the same
 
 
 SECRET_BYTES: Final = 1 << 20

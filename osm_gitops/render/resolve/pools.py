@@ -21,6 +21,7 @@ from osm_gitops.model.machine import (
     REVISION_ANNOTATION,
     KubeletOptions,
     MachineDeployment,
+    Network,
     OsSpec,
     ProviderConfig,
 )
@@ -111,7 +112,8 @@ def _with_config(
     os_spec = faults.run(decode_os_spec, config.os, config.os_spec)
     upgrade = faults.run(dist_upgrade, config.os_spec)
     clouds = faults.run(cloud_config, config, machine.kubelet, cluster.settings, cluster.facts)
-    faults.run(_check_static_network, config)
+    if config.network is not None:
+        faults.run(_check_static_network, config.network, config.os)
     if profile is not None and os_spec is not None:
         faults.run(_check_match, profile, config, os_spec)
     if profile is None or os_spec is None or clouds is None or upgrade is None:
@@ -259,11 +261,11 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
     raise InputError(problems)
 
 
-def _check_static_network(config: ProviderConfig) -> None:
-    if config.network is not None and config.network.is_static and config.os != "flatcar":
+def _check_static_network(network: Network, os: str) -> None:
+    if network.is_static and os != "flatcar":
         raise input_error(
             Code.STATIC_NETWORK_UNSUPPORTED,
-            f"static IP config is not supported with: {config.os}",
+            f"static IP config is not supported with: {os}",
             field="spec.template.spec.providerSpec.value.network",
             fix="Only flatcar supports cidr, gateway and dns.servers; remove them or use ipFamily alone",
         )
