@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -19,12 +20,11 @@ def _site(binaries: Binaries, pytestconfig: pytest.Config, tmp_path_factory: pyt
     lacking = missing(STORE.folder, virtual=True, built=STORE.is_complete)
     if lacking:
         raise LaneError(lacking)
-    with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        made = site(tmp_path_factory.mktemp("site"), binaries, STORE)
-        found = made.__enter__()
-    STORE.complete()
-    yield found
-    made.__exit__(None, None, None)
+    with ExitStack() as stack:
+        with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            found = stack.enter_context(site(tmp_path_factory.mktemp("site"), binaries, STORE))
+        STORE.complete()
+        yield found
 
 
 @pytest.fixture(name="site")

@@ -39,16 +39,16 @@ REACHED: Final[Mapping[Step, str]] = {
 """What a step means."""
 
 _LOOK_AT: Final[Mapping[Step, str]] = {
-    Step.FIRST_STAGE: "cloud-init or Ignition did not start bootstrap.service: look at the log of cloud-init, and "
-    "at the user-data with osm-gitops explain --user-data bootstrap",
-    Step.SECRET: "the first stage did not fetch the provisioning Secret: look at the log of bootstrap.service",
-    Step.SECOND_STAGE: "the provisioning user-data did not start setup.service: look at the log of bootstrap.service "
-    "and of cloud-init",
-    Step.KUBELET: "setup.service did not come to the kubelet: look at its log",
-    Step.REQUEST: "the kubelet asked for no certificate: look at its log, and at its kubeconfig",
-    Step.CERTIFICATE: "the request of the kubelet was not approved or signed: look at its name and groups",
-    Step.NODE: "the kubelet has a certificate and registered no Node: look at its log",
-    Step.REPORTED: "the kubelet registered its Node and does not report: look at its log, and at that of containerd",
+    Step.FIRST_STAGE: "cloud-init or Ignition did not start bootstrap.service. Look at the log of cloud-init, and at "
+    "the user-data with osm-gitops explain --user-data bootstrap",
+    Step.SECRET: "the provisioning Secret was not fetched. Look at the log of bootstrap.service",
+    Step.SECOND_STAGE: "the provisioning user-data did not start setup.service. Look at the logs of bootstrap.service "
+    "and cloud-init",
+    Step.KUBELET: "setup.service did not come to the kubelet. Look at its log",
+    Step.REQUEST: "the kubelet asked for no certificate. Look at its log, and at its kubeconfig",
+    Step.CERTIFICATE: "the request of the kubelet was not approved or signed. Look at its name and groups",
+    Step.NODE: "the kubelet has a certificate and registered no Node. Look at its log",
+    Step.REPORTED: "the kubelet registered its Node and does not report. Look at its log, and at that of containerd",
 }
 """What to look at when a step was not reached."""
 

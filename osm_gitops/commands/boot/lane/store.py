@@ -26,7 +26,7 @@ class Store:
         with FileLock(self.folder / f"{name}.lock"):
             if not found.is_dir():
                 self.say(f"{what}: some minutes, once")
-                unfinished = found.with_suffix(".new")
+                unfinished = found.with_name(f"{found.name}.new")
                 shutil.rmtree(unfinished, ignore_errors=True)
                 unfinished.mkdir()
                 make(unfinished)
