@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from osm_gitops.commands.boot.lane.needs import go, output_of
+from osm_gitops.commands.boot.lane.needs import go, output
 from osm_gitops.errors import Code, LaneError, Problem
 
 MODULES: Final = Path(__file__).parent / "go"
@@ -26,7 +26,7 @@ def run_go(*arguments: str, **settings: str) -> None:
     if program is None:
         fix = "Install osm-gitops[boot], which brings it"
         raise LaneError([Problem(Code.BOOT_NEEDS, "Go is not on the path", fix=fix)])
-    output_of((program, *arguments), settings)
+    output(program, *arguments, **settings)
 
 
 def digest_of(module: Path, recipe: str, names: Iterable[str] = ("*.go", "*.mod", "*.sum")) -> str:

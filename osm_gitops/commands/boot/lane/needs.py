@@ -7,7 +7,6 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -74,12 +73,8 @@ def go() -> str | None:
 
 
 def output(*command: str, **more: str) -> str:
-    """What a program of the host prints. Raises LaneError with the end of what it said if it fails."""
-    return output_of(command, more)
-
-
-def output_of(command: tuple[str, ...], more: Mapping[str, str]) -> str:
-    """As :func:`output`, with ``more`` variables of the environment."""
+    """What a program of the host prints, with ``more`` variables in its environment. Raises LaneError with the end of
+    what it said if it fails."""
     try:
         ran = subprocess.run(
             command,
