@@ -80,7 +80,7 @@ _CLUSTER_INFO: Final = "/api/v1/namespaces/{}/configmaps/{}".format(*CLUSTER_INF
 
 @dataclass
 class Site:
-    """``stock`` is what the files of the web are made of, ``node`` the kubelet that the web has."""
+    """``stock`` is what the files of the web are made of, ``store`` where that is kept."""
 
     cluster: Cluster
     lane: Lane
