@@ -48,7 +48,7 @@ CONFORMANCE := $(abspath ../shared/conformance)
 # The tests that load a cluster on which OSM has run.
 RECORDED = $(shell grep -rlE "after_osm|adopted" tests --include="test_*.py")
 
-.PHONY: setup hooks docs reference demo test test-all test-conformance test-pythons coverage fuzz lint format bench profile boot image dist clean
+.PHONY: setup hooks docs reference demo test test-all test-conformance test-pythons coverage fuzz lint format bench profile boot boot-arm64 image dist clean
 
 setup: .venv/.ready
 
@@ -145,7 +145,10 @@ profile: setup ## Where the time of runs goes, room by room, for docs/explanatio
 	$(RUN) python -m tests.bench.profile
 
 boot: setup ## Boot machines from what `apply` writes to an API server. Needs root on Linux; the first run builds for a quarter of an hour.
-	$(RUN) pytest -m "boot$(if $(wildcard $(CONFORMANCE)),, and not conformance)" tests/machines
+	$(RUN) pytest -m "boot and not arm64$(if $(wildcard $(CONFORMANCE)),, and not conformance)" tests/machines
+
+boot-arm64: setup ## Boot a machine of arm64, whose processor is emulated. The first run builds for half an hour.
+	$(RUN) pytest -m arm64 tests/machines
 
 image: ## The container image, with docker, podman or buildah. BASE=… builds on another base.
 	@BUILDER="$(BUILDER)" BUILD_OPTIONS="$(BUILD_OPTIONS)" IMAGE="$(IMAGE)" BASE="$(BASE)" .ci/image

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from osm_gitops.commands.boot.lane.architectures import AMD64, ARM64
 from osm_gitops.commands.boot.lane.binaries import Binaries
 from osm_gitops.commands.boot.lane.needs import missing
 from osm_gitops.errors import LaneError
@@ -15,13 +16,16 @@ from tests.machines.store import STORE
 
 
 @pytest.fixture(scope="session")
-def _site(binaries: Binaries, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def _site(
+    binaries: Binaries, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
     # What is missing is named, and the tests fail: they are never skipped.
-    lacking = missing(STORE.folder, virtual=True, built=STORE.is_complete)
+    asked = {ARM64 for each in request.session.items if each.get_closest_marker("arm64")}
+    lacking = missing(STORE.folder, virtual=(AMD64, *asked), built=STORE.is_complete)
     if lacking:
         raise LaneError(lacking)
     with ExitStack() as stack:
-        with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
             found = stack.enter_context(site(tmp_path_factory.mktemp("site"), binaries, STORE))
         STORE.complete()
         yield found

@@ -9,6 +9,7 @@ with site.machine("workers", "workers-1") as machine:
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import ssl
@@ -16,7 +17,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
@@ -26,6 +27,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
+from osm_gitops.commands.boot.lane.architectures import ARM64
 from osm_gitops.commands.boot.lane.authority import issue
 from osm_gitops.commands.boot.lane.binaries import Binaries
 from osm_gitops.commands.boot.lane.control_plane import (
@@ -36,7 +38,7 @@ from osm_gitops.commands.boot.lane.control_plane import (
     getter_secret,
     joining_rights,
 )
-from osm_gitops.commands.boot.lane.images import VIRTUAL, image_of
+from osm_gitops.commands.boot.lane.images import VIRTUAL, Image, image_of
 from osm_gitops.commands.boot.lane.internet import API_PORT, Internet, internet, relayed
 from osm_gitops.commands.boot.lane.lane import Lane, certificate
 from osm_gitops.commands.boot.lane.machine import Machine
@@ -53,7 +55,7 @@ from osm_gitops.commands.boot.lane.programs import (
     node_programs,
 )
 from osm_gitops.commands.boot.lane.store import Store
-from osm_gitops.commands.boot.lane.systems import RED_HAT, Trust
+from osm_gitops.commands.boot.lane.systems import RED_HAT, UBUNTU_ARCHIVE, Trust
 from osm_gitops.commands.boot.lane.virtual import VirtualMachine
 from osm_gitops.commands.boot.lane.web import RedHatPackages, Stock, file_of, ubuntu_web
 from osm_gitops.commands.boot.machine_controller import user_data_of
@@ -86,6 +88,7 @@ class Site:
     lane: Lane
     stock: Stock
     store: Store
+    signer: Signer
     objects: AfterOsm = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,9 +148,9 @@ class Site:
         """The machine of a Machine as its provider makes it, switched off; ``more`` as :meth:`Lane.machine` has it."""
         return self.lane.machine(name, self.user_data(pool, name, gzipped=gzipped), system=system, **more)
 
-    def virtual_machine(self, pool: str, name: str) -> AbstractContextManager[VirtualMachine]:
-        """A machine of Ubuntu with a kernel of its own, switched off."""
-        return self.lane.virtual_machine(name, self.user_data(pool, name))
+    def virtual_machine(self, pool: str, name: str, **more: Any) -> AbstractContextManager[VirtualMachine]:
+        """One of Ubuntu with a kernel of its own, switched off; ``more`` as :meth:`Lane.virtual_machine` has it."""
+        return self.lane.virtual_machine(name, self.user_data(pool, name), **more)
 
     def node(self, name: str) -> Object | None:
         try:
@@ -195,6 +198,20 @@ class Site:
         yield
         self.net.names, self.net.files = names, files
 
+    @contextmanager
+    def web_of_arm64(self) -> Iterator[Image]:
+        """The image of a virtual machine of arm64; the web has what such machines download, too."""
+        folder = self.folder.parent / "web-arm64"
+        folder.mkdir()
+        image = image_of(self.store, VIRTUAL, ARM64)
+        stock = Stock.made(folder, node_programs(self.store, ARM64), kubectl(self.store, ARM64), image)
+        names, files = set(self.net.names), dict(self.net.files)
+        for host, content in ubuntu_web(folder, stock, image, self.signer).items():
+            self.net.publish(host, content)
+        publish_downloads(self.net, stock, kubernetes(self.store, architecture=ARM64))
+        yield image
+        self.net.names, self.net.files = names, files
+
     def upgrade(self, name: str, kubelet: str) -> None:
         """Give a pool another version of the kubelet, and machine-controller's next revision."""
         path = f"/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments/{name}"
@@ -218,6 +235,19 @@ class Site:
         self.net.present(later)
         yield
         self.net.present(present)
+
+    @contextmanager
+    def packages_of_today(self) -> Iterator[None]:
+        """The archive of Ubuntu was signed now."""
+        at = f"Date: {datetime.now(UTC):%a, %d %b %Y %H:%M:%S} UTC"
+        for (host, path), content in self.net.files.items():
+            if host == UBUNTU_ARCHIVE and path.endswith("/InRelease"):
+                assert isinstance(content, bytes)
+                _, _, signed = content.decode().partition("\n\n")
+                text = re.sub(r"^Date: .*$", at, signed.partition("-----BEGIN PGP")[0], flags=re.MULTILINE)
+                self.net.broken[path] = self.signer.clear_signed(text)
+        yield
+        self.net.broken.clear()
 
     def apply_with_authorities(self, *authorities: str) -> None:
         """Have machines trust these, in PEM: in the files of the first stage, and in kubelets' kubeconfigs, which come
@@ -286,9 +316,9 @@ def site(folder: Path, binaries: Binaries, store: Store) -> Iterator[Site]:
         _prepare(cluster)
         config = cluster.kubeconfig(folder / "controllers" / "kubeconfig")
         stack.enter_context(controllers(folder / "controllers", controller_manager(store), config, folder / "cluster"))
-        stock = Stock.made(folder / "web", node, older, kubectl(store), images["ubuntu"])
+        stock = Stock.made(folder / "web", node, kubectl(store), images["ubuntu"])
         webs = [ubuntu_web(folder / "web", stock, images["ubuntu"], signer)]
-        packages = RedHatPackages.made(folder / "web" / "rpms", stock, images["rockylinux"], signer)
+        packages = RedHatPackages.made(folder / "web" / "rpms", stock, older, images["rockylinux"], signer)
         webs += [packages.web(name, signer) for name in RED_HAT]
         rocky = RED_HAT["rockylinux"]
         lacking = [each for each in packages.packages if not each.name.startswith("socat-")]
@@ -309,16 +339,16 @@ def site(folder: Path, binaries: Binaries, store: Store) -> Iterator[Site]:
         cluster.remember()
         trust = Trust(trusted, signer.keyring(), signer.public_key())
         lane = Lane(net, folder / "machines", images, trust, stock.containerd, ignition(store))
-        yield Site(cluster, lane, stock, store)
+        yield Site(cluster, lane, stock, store, signer)
 
 
 def publish_downloads(net: Internet, stock: Stock, node: Kubernetes) -> None:
     """What the built-in profiles and OSM's download, beside packages."""
-    minor = KUBERNETES.rpartition(".")[0]
+    minor, arch = KUBERNETES.rpartition(".")[0], stock.architecture
     urls = (
-        *(f"https://dl.k8s.io/{node.version}/bin/linux/amd64/{name}" for name in ("kubelet", "kubectl", "kubeadm")),
-        f"https://github.com/containernetworking/plugins/releases/download/{CNI}/cni-plugins-linux-amd64-{CNI}.tgz",
-        f"https://github.com/kubernetes-sigs/cri-tools/releases/download/{minor}.0/crictl-{minor}.0-linux-amd64.tar.gz",
+        *(f"https://dl.k8s.io/{node.version}/bin/linux/{arch}/{name}" for name in ("kubelet", "kubectl", "kubeadm")),
+        f"https://github.com/containernetworking/plugins/releases/download/{CNI}/cni-plugins-linux-{arch}-{CNI}.tgz",
+        f"https://github.com/kubernetes-sigs/cri-tools/releases/download/{minor}.0/crictl-{minor}.0-linux-{arch}.tar.gz",
     )
     for url in urls:
         found = file_of(url, stock, node)

@@ -1,13 +1,17 @@
-"""A virtual machine joins with the kubelet's configuration as it was rendered, and runs a pod."""
+"""A virtual machine joins with the kubelet's configuration as it was rendered, and runs a pod; one of arm64 joins, too,
+and one whose clock is wrong."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from osm_gitops.commands.boot.lane.architectures import ARM64
+from osm_gitops.commands.boot.lane.systems import UBUNTU_ARCHIVES
 from tests.apiserver.client import Object
 from tests.machines.checks import overlay_of, says_what_the_pool_says
 from tests.machines.site import REGISTRY, Site
@@ -30,6 +34,7 @@ _NETWORK: Final = json.dumps(
     }
 )
 """What an addon of the cluster would write."""
+_NOT_YET: Final = "InRelease is not valid yet"
 _MINUTES: Final = 60
 
 
@@ -57,6 +62,36 @@ def test_a_pod_runs_on_a_machine_with_a_kernel_of_its_own(site: Site, tmp_path: 
         asked = {path for host, path, _ in site.net.asked if host == REGISTRY and "/manifests/" in path}
         assert "/v2/hello/manifests/1" in asked
         machine.until("a node that is ready", lambda: _is_ready(site.node("workers-20")), 2 * _MINUTES)
+
+
+@pytest.mark.arm64
+def test_a_machine_of_arm64_finds_what_is_made_for_it(site: Site) -> None:
+    site.pool("workers")
+    site.apply()
+    with site.web_of_arm64() as image, site.virtual_machine("workers", "workers-21", image=image) as machine:
+        machine.boot()
+        node = site.joined(machine, "workers-21", 40 * _MINUTES)
+        says_what_the_pool_says(node, "workers-21")
+        assert node["status"]["nodeInfo"]["architecture"] == ARM64
+        assert node["metadata"]["labels"]["kubernetes.io/arch"] == ARM64
+        assert UBUNTU_ARCHIVES[ARM64][0] in {host for host, _, _ in site.net.asked}
+        assert {path for _, path, _ in site.net.asked if "amd64" in path} == set()
+
+
+def test_a_machine_whose_clock_is_a_day_slow_waits_for_packages_that_are_older(site: Site) -> None:
+    site.pool("workers")
+    site.apply()
+    slow = timedelta(days=-1)
+    with site.virtual_machine("workers", "workers-22", clock=slow) as machine:
+        with site.packages_of_today():
+            machine.boot()
+            machine.until("packages of tomorrow", lambda: _NOT_YET in machine.console.read_text("utf-8", "replace"))
+        # Certificates of the machine are valid from now on, and it uses what it was given.
+        says_what_the_pool_says(site.joined(machine, "workers-22", 15 * _MINUTES), "workers-22")
+        node = site.node("workers-22")
+        assert node is not None
+        said = {datetime.fromisoformat(each["lastHeartbeatTime"]) for each in node["status"]["conditions"]}
+        assert max(said) < datetime.now(UTC) + slow / 2
 
 
 def _is_ready(node: Object | None) -> bool:

@@ -91,16 +91,16 @@ class _Pool:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a lane is made of."""
+    """What a lane is made of. Red Hat's systems alone need the ``older`` containerd, and Flatcar needs Ignition."""
 
     binaries: Binaries
     image: Image
     node: Programs
-    older: Programs
+    older: Programs | None
     kubernetes: Kubernetes
     kubectl: Path
     manager: Path
-    ignition: Path
+    ignition: Path | None
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def booted(
         options.tell(pool.masker.line(line))
 
     store = Store(_cache(options.environment), tell)
-    lacking = missing(store.folder, virtual=False, built=store.is_complete)
+    lacking = missing(store.folder, built=store.is_complete)
     if lacking:
         raise LaneError(lacking)
     parts = _parts(store, pool, options.environment)
@@ -182,16 +182,16 @@ def _cache(environment: Mapping[str, str]) -> Path:
 
 
 def _parts(store: Store, pool: _Pool, environment: Mapping[str, str]) -> _Parts:
-    """All that has to be built, built."""
+    """All that the pool's machine needs, built."""
     parts = _Parts(
         binaries=find_binaries(environment, store),
         image=image_of(store, pool.os),
         node=node_programs(store),
-        older=containerd_1(store),
+        older=containerd_1(store) if pool.os in RED_HAT else None,
         kubernetes=kubernetes(store, pool.machine.kubelet),
         kubectl=kubectl(store),
         manager=controller_manager(store),
-        ignition=ignition(store),
+        ignition=ignition(store) if pool.os == "flatcar" else None,
     )
     store.complete()
     return parts
@@ -212,7 +212,7 @@ def _lane(folder: Path, pool: _Pool, plane: ControlPlane, parts: _Parts, wanted:
     ports = {url.port: url.scheme != "http" for url in urls if url.port and url.hostname not in apart}
     with ExitStack() as stack:
         signer = stack.enter_context(closing(Signer.made(folder / "gpg")))
-        stock = Stock.made(web, parts.node, parts.older, parts.kubectl, parts.image)
+        stock = Stock.made(web, parts.node, parts.kubectl, parts.image)
         files = _files(web, pool, parts, stock, signer, wanted)
         names = sorted(hosts | files.keys() | apart.keys())
         trusted = certificate(folder / "web.pem", names)
@@ -241,8 +241,8 @@ def _files(
     webs: list[Mapping[str, Files]] = []
     if pool.os == "ubuntu":
         webs.append(ubuntu_web(folder, stock, parts.image, signer, packages))
-    elif pool.os in RED_HAT:
-        made = RedHatPackages.made(folder / "rpms", stock, parts.image, signer, packages)
+    elif parts.older is not None:
+        made = RedHatPackages.made(folder / "rpms", stock, parts.older, parts.image, signer, packages)
         webs.append(made.web(pool.os, signer))
     found = (file_of(each.name, stock, parts.kubernetes) for each in pool.needs if each.kind is Kind.URL)
     webs += [{each[0]: each[1]} for each in found if each is not None]

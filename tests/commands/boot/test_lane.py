@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from osm_gitops.commands.boot.lane.architectures import AMD64, ARM64
 from osm_gitops.commands.boot.lane.internet import Internet
 from osm_gitops.commands.boot.lane.programs import Kubernetes, nearest_sources
 from osm_gitops.commands.boot.lane.store import Store
@@ -21,10 +23,15 @@ _CNI = "/containernetworking/plugins/releases/download/v1.6.2/cni-plugins-linux-
 
 @pytest.fixture
 def stock(tmp_path: Path) -> Stock:
-    names = ("kubectl", "cni.tgz", "crictl.tgz", "containerd-2", "containerd-1")
-    for name in (*names, "kubelet"):
+    for name in ("kubectl", "cni.tgz", "crictl.tgz", "kubelet"):
         (tmp_path / name).write_text(name)
-    return Stock(*(tmp_path / name for name in names))
+    return Stock(
+        kubectl=tmp_path / "kubectl",
+        cni=tmp_path / "cni.tgz",
+        crictl=tmp_path / "crictl.tgz",
+        containerd=tmp_path / "containerd-2",
+        architecture=AMD64,
+    )
 
 
 @pytest.fixture
@@ -81,6 +88,15 @@ def test_a_download_is_answered_with_what_is_built_and_its_checksums(
         listed = found[1][first + suffix]
         assert isinstance(listed, bytes)
         assert listed.decode().split()[0] == digest
+
+
+def test_machines_of_another_architecture_download_what_is_built_for_them(stock: Stock, node: Kubernetes) -> None:
+    other = replace(stock, architecture=ARM64)
+    for url in (f"{_HOST}/v1.33.4/bin/linux/amd64/kubelet", f"https://github.com{_CNI}"):
+        assert file_of(url, other, node) is None
+        found = file_of(url.replace("amd64", "arm64"), other, node)
+        assert found is not None
+        assert {"arm64" in path for path in found[1]} == {True}
 
 
 @pytest.mark.parametrize(

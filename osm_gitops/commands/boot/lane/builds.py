@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from osm_gitops.commands.boot.lane.needs import go, output
@@ -20,13 +22,25 @@ def compile_package(module: Path, flags: str, target: Path, package: str = ".", 
     run_go(*build, "-o", str(target), package, **settings)
 
 
-def run_go(*arguments: str, **settings: str) -> None:
-    """Call Go. Raises LaneError with what it says, and if there is none."""
+def run_go(*arguments: str, **settings: str) -> str:
+    """What Go prints. Raises LaneError with what it says if it fails, and if there is none."""
     program = go()
     if program is None:
         fix = "Install osm-gitops[boot], which brings it"
         raise LaneError([Problem(Code.BOOT_NEEDS, "Go is not on the path", fix=fix)])
-    output(program, *arguments, **settings)
+    return output(program, *arguments, **settings)
+
+
+def install_packages(folder: Path, packages: Iterable[str], architecture: str) -> None:
+    """Build commands of released modules (``MODULE/PACKAGE@VERSION``) into a folder, without C. Raises LaneError with
+    what Go says."""
+    # Go puts what it builds for another architecture than its own below GOPATH only, in a folder of its own.
+    with TemporaryDirectory(prefix="go-") as path:
+        modules = run_go("env", "GOMODCACHE").strip()
+        run_go("install", *packages, CGO_ENABLED="0", GOARCH=architecture, GOBIN="", GOPATH=path, GOMODCACHE=modules)
+        folder.mkdir(exist_ok=True)
+        for program in (each for each in Path(path, "bin").rglob("*") if each.is_file()):
+            shutil.move(program, folder)
 
 
 def digest_of(module: Path, recipe: str, names: Iterable[str] = ("*.go", "*.mod", "*.sum")) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -25,9 +25,9 @@ from osm_gitops.commands.boot.lane.authority import general_name
 from osm_gitops.commands.boot.lane.flatcar import with_cloud_init, with_ignition
 from osm_gitops.commands.boot.lane.images import VIRTUAL, Image
 from osm_gitops.commands.boot.lane.internet import Internet
-from osm_gitops.commands.boot.lane.machine import Machine, machine
+from osm_gitops.commands.boot.lane.machine import Machine, mounted
 from osm_gitops.commands.boot.lane.systems import Trust, install, make_container, seed
-from osm_gitops.commands.boot.lane.virtual import VirtualMachine, virtual_machine
+from osm_gitops.commands.boot.lane.virtual import VirtualMachine
 
 NAMESPACE: Final = "osm-gitops-boot"
 """The name of the internet's network namespace."""
@@ -36,14 +36,14 @@ NAMESPACE: Final = "osm-gitops-boot"
 @dataclass
 class Lane:
     """``images`` by system, and :data:`VIRTUAL`. ``containerd`` is a folder with the files of its package, which some
-    images have; ``ignition`` the program. ``instances`` counts the machines that were made."""
+    images have; ``ignition`` the program, which Flatcar has. ``instances`` counts the machines that were made."""
 
     net: Internet
     folder: Path
     images: Mapping[str, Image]
     trust: Trust
     containerd: Path
-    ignition: Path
+    ignition: Path | None
     instances: int = 0
 
     @contextmanager
@@ -51,22 +51,30 @@ class Lane:
         self, name: str, user_data: bytes, *, system: str = "ubuntu", trust: Trust | None = None, room: int = 0
     ) -> Iterator[Machine]:
         """A machine as its provider makes it, switched off; ``room`` is that of its disk in bytes."""
-        with machine(name, self._next_folder(), self.images[system].root, self.net, room) as made:
+        with mounted(Machine(name, self._next_folder(), self.images[system].root, self.net, room)) as made:
             install(made, system, trust or self.trust, self.containerd)
             make_container(made)
             if system != "flatcar":
                 seed(made, user_data, f"i-{self.instances}", name)
             elif user_data.startswith(b"{"):
+                assert self.ignition is not None  # as the lane has Flatcar
                 with_ignition(made, self.ignition, user_data)
             else:
                 with_cloud_init(made, user_data)
             yield made
 
     @contextmanager
-    def virtual_machine(self, name: str, user_data: bytes) -> Iterator[VirtualMachine]:
-        """A machine of Ubuntu with a kernel of its own, switched off."""
-        with virtual_machine(name, self._next_folder(), self.images[VIRTUAL].root, self.net) as made:
-            install(made, "ubuntu", self.trust, self.containerd)
+    def virtual_machine(
+        self, name: str, user_data: bytes, *, image: Image | None = None, clock: timedelta = timedelta()
+    ) -> Iterator[VirtualMachine]:
+        """A machine of Ubuntu with a kernel of its own, switched off; ``image`` is one of another architecture. Its
+        clock is wrong by ``clock``."""
+        image = image or self.images[VIRTUAL]
+        made = VirtualMachine(
+            name, self._next_folder(), image.root, self.net, architecture=image.architecture, clock=clock
+        )
+        with mounted(made):
+            install(made, "ubuntu", self.trust, self.containerd, image.architecture)
             seed(made, user_data, f"i-{self.instances}", name)
             yield made
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Final
+from typing import Final, TypeVar
 
 from osm_gitops.commands.boot.lane.internet import Internet, unplug
 from osm_gitops.commands.boot.lane.needs import output
@@ -220,10 +220,12 @@ class Machine:
         return "\n".join(parts)
 
 
+AnyMachine = TypeVar("AnyMachine", bound=Machine)
+
+
 @contextmanager
-def machine(name: str, folder: Path, root: Path, net: Internet, room: int = 0) -> Iterator[Machine]:
-    """A machine that is off; it ends with this."""
-    made = Machine(name, folder, root, net, room)
+def mounted(made: AnyMachine) -> Iterator[AnyMachine]:
+    """A machine that is off and has its disk; it ends with this."""
     made.mount()
     try:
         yield made

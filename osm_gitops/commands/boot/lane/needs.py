@@ -7,10 +7,12 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from osm_gitops.children import for_lane
+from osm_gitops.commands.boot.lane.architectures import AMD64, ARM64
 from osm_gitops.errors import Code, LaneError, Problem
 
 _PROGRAMS: Final = {
@@ -26,8 +28,11 @@ _PROGRAMS: Final = {
     "tinyproxy": "tinyproxy-bin",
 }
 """Programs, and the packages of Debian and Ubuntu that have them."""
-_VIRTUAL: Final = {"qemu-system-x86_64": "qemu-system-x86", "mkfs.ext4": "e2fsprogs"}
-"""What virtual machines need besides."""
+_VIRTUAL: Final = {
+    AMD64: {"qemu-system-x86_64": "qemu-system-x86", "mkfs.ext4": "e2fsprogs"},
+    ARM64: {"qemu-system-aarch64": "qemu-system-arm", "qemu-aarch64-static": "qemu-user-static"},
+}
+"""What virtual machines of an architecture need besides."""
 _HEADERS: Final = {Path("/usr/include/blkid/blkid.h"): "libblkid-dev", Path("/usr/include/pwd.h"): "libc6-dev"}
 """Of C libraries that Ignition is built with."""
 _GIB: Final = 1 << 30
@@ -37,8 +42,9 @@ _TAIL: Final = 3000
 """Characters of what a program said that are shown."""
 
 
-def missing(folder: Path, *, virtual: bool, built: bool) -> list[Problem]:
-    """All that boots lack here. ``folder`` is where what they are made of is kept; it may be ``built`` already."""
+def missing(folder: Path, *, built: bool, virtual: Iterable[str] = ()) -> list[Problem]:
+    """All that boots lack here. ``folder`` is where what they are made of is kept; it may be ``built`` already.
+    ``virtual`` are the architectures of virtual machines."""
     if sys.platform != "linux":
         fix = "Use a Linux machine, or a virtual machine with Linux"
         return [Problem(Code.BOOT_NEEDS, f"machines boot on Linux only, and this is {sys.platform}", fix=fix)]
@@ -46,8 +52,8 @@ def missing(folder: Path, *, virtual: bool, built: bool) -> list[Problem]:
     if os.geteuid() != 0:
         what = "needs root, for the namespaces and mounts of a whole machine"
         found.append(Problem(Code.BOOT_NEEDS, what, fix="Run it with sudo"))
-    programs = _PROGRAMS | (_VIRTUAL if virtual else {})
-    packages = {package for program, package in programs.items() if shutil.which(program) is None}
+    programs = [*_PROGRAMS.items(), *(each for name in virtual for each in _VIRTUAL[name].items())]
+    packages = {package for program, package in programs if shutil.which(program) is None}
     packages |= {package for header, package in _HEADERS.items() if not header.exists()}
     if packages:
         what = "packages of this machine are missing"

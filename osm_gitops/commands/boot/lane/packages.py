@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from osm_gitops.commands.boot.lane.architectures import AMD64
 from osm_gitops.commands.boot.lane.needs import output
 from osm_gitops.commands.boot.lane.programs import CONTAINERD, Programs
 
@@ -97,7 +98,7 @@ def containerd_files(root: Path, programs: Programs, runc: Path) -> Path:
     return root
 
 
-def containerd_deb(folder: Path, name: str, files: Path) -> Path:
+def containerd_deb(folder: Path, name: str, files: Path, architecture: str = AMD64) -> Path:
     """A package of containerd: ``containerd.io`` is Docker's, ``containerd`` Ubuntu's."""
     root = folder / name
     shutil.copytree(files, root)
@@ -105,7 +106,7 @@ def containerd_deb(folder: Path, name: str, files: Path) -> Path:
     control.mkdir()
     (control / "conffiles").write_text("/etc/containerd/config.toml\n", "utf-8")
     (control / "control").write_text(
-        f"Package: {name}\nVersion: {CONTAINERD}-1~ubuntu.24.04~noble\nArchitecture: amd64\n"
+        f"Package: {name}\nVersion: {CONTAINERD}-1~ubuntu.24.04~noble\nArchitecture: {architecture}\n"
         "Depends: libc6, libseccomp2\nConflicts: containerd, containerd.io, runc\nReplaces: containerd, runc\n"
         "Maintainer: the lane <lane@example.com>\nDescription: containerd, of the lane\n",
         "utf-8",
@@ -115,7 +116,7 @@ def containerd_deb(folder: Path, name: str, files: Path) -> Path:
         "#!/bin/sh\nset -e\nsystemctl daemon-reload\nsystemctl enable --now containerd.service\n", "utf-8"
     )
     script.chmod(0o755)
-    archive = folder / f"{name}_{CONTAINERD}-1_amd64.deb"
+    archive = folder / f"{name}_{CONTAINERD}-1_{architecture}.deb"
     output("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(root), str(archive))
     return archive
 
@@ -135,7 +136,7 @@ def empty_deb(folder: Path, name: str) -> Path:
 
 
 def apt_archive(
-    debs: Iterable[Path], suites: Iterable[str], components: Iterable[str], signer: Signer
+    debs: Iterable[Path], suites: Iterable[str], components: Iterable[str], signer: Signer, architecture: str = AMD64
 ) -> Mapping[str, bytes | Path]:
     """Files by path: the packages are in the first suite's first component, and all other parts are empty."""
     files: dict[str, bytes | Path] = {}
@@ -151,16 +152,16 @@ def apt_archive(
     for suite in suites:
         sums = []
         for component in parts:
-            for architecture in ("amd64", "all"):
-                text = index.encode() if architecture == "amd64" else b""
+            for part in (architecture, "all"):
+                text = index.encode() if part == architecture else b""
                 for name, content in (("Packages", text), ("Packages.gz", gzip.compress(text, mtime=0))):
-                    place = f"{component}/binary-{architecture}/{name}"
+                    place = f"{component}/binary-{part}/{name}"
                     files[f"/dists/{suite}/{place}"] = content
                     sums.append(f" {hashlib.sha256(content).hexdigest()} {len(content)} {place}")
             index = ""
         release = (
             f"Origin: lane\nLabel: lane\nSuite: {suite}\nCodename: {suite}\nDate: Sat, 01 Jan 2022 00:00:00 UTC\n"
-            f"Architectures: amd64\nComponents: {' '.join(parts)}\nSHA256:\n" + "\n".join(sums) + "\n"
+            f"Architectures: {architecture}\nComponents: {' '.join(parts)}\nSHA256:\n" + "\n".join(sums) + "\n"
         )
         files[f"/dists/{suite}/InRelease"] = signer.clear_signed(release)
     return files

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from osm_gitops.commands.boot.lane.architectures import AMD64, named
 from osm_gitops.commands.boot.lane.binaries import kubernetes_version
-from osm_gitops.commands.boot.lane.builds import MODULES, compile_package, digest_of, run_go
+from osm_gitops.commands.boot.lane.builds import MODULES, compile_package, digest_of, install_packages
 from osm_gitops.commands.boot.lane.store import Store
 
 KUBERNETES: Final = kubernetes_version()
@@ -51,17 +52,17 @@ class Kubernetes:
     kubelet: Path
 
 
-def node_programs(store: Store) -> Programs:
+def node_programs(store: Store, architecture: str = AMD64) -> Programs:
     """containerd 2 and the plugins of CNI."""
     recipe = f"{CONTAINERD} {CNI}"
 
     def build(folder: Path) -> None:
         commands = (f"{_CONTAINERD}/{name}@v{CONTAINERD}" for name in _CONTAINERD_PROGRAMS)
-        run_go("install", *commands, CGO_ENABLED="0", GOBIN=str(folder))
-        plugins = f"github.com/containernetworking/plugins/plugins/...@{CNI}"
-        run_go("install", plugins, CGO_ENABLED="0", GOBIN=str(folder / "cni"))
+        install_packages(folder, commands, architecture)
+        install_packages(folder / "cni", [f"github.com/containernetworking/plugins/plugins/...@{CNI}"], architecture)
 
-    return Programs(store.made("node", recipe.replace(" ", "-"), build, f"building containerd {CONTAINERD}"))
+    what = f"building {named('containerd', architecture)} {CONTAINERD}"
+    return Programs(store.made(named("node", architecture), recipe.replace(" ", "-"), build, what))
 
 
 def containerd_1(store: Store) -> Programs:
@@ -94,16 +95,17 @@ def controller_manager(store: Store) -> Path:
     return _kubernetes(store, KUBERNETES, KUBERNETES, (name,))[name]
 
 
-def kubernetes(store: Store, version: str = KUBERNETES) -> Kubernetes:
+def kubernetes(store: Store, version: str = KUBERNETES, architecture: str = AMD64) -> Kubernetes:
     """The kubelet that says it is ``version`` (``v1.33.4``, with or without the ``v``)."""
     version = f"v{version.removeprefix('v')}"
     sources = nearest_sources(version)
-    return Kubernetes(version, sources, _kubernetes(store, version, sources, ("kubelet",))["kubelet"])
+    kubelet = _kubernetes(store, version, sources, ("kubelet",), architecture)["kubelet"]
+    return Kubernetes(version, sources, kubelet)
 
 
-def kubectl(store: Store) -> Path:
-    """kubectl of the control plane."""
-    return _kubernetes(store, KUBERNETES, KUBERNETES, ("kubectl",))["kubectl"]
+def kubectl(store: Store, architecture: str = AMD64) -> Path:
+    """kubectl of the control plane's version."""
+    return _kubernetes(store, KUBERNETES, KUBERNETES, ("kubectl",), architecture)["kubectl"]
 
 
 def nearest_sources(version: str) -> str:
@@ -118,7 +120,7 @@ def _module_files() -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in sorted(_MODULE.glob("*.mod"))}
 
 
-def _kubernetes(store: Store, version: str, sources: str, names: Sequence[str]) -> Programs:
+def _kubernetes(store: Store, version: str, sources: str, names: Sequence[str], architecture: str = AMD64) -> Programs:
     """Programs of Kubernetes, ours around the kubelet in place of its own (``go/kubelet/main.go``)."""
     (file,) = (name for name, text in _module_files().items() if f"\tk8s.io/kubernetes {sources}\n" in text)
     flags = f"-s -w -X k8s.io/component-base/version.gitVersion={version}"
@@ -127,8 +129,10 @@ def _kubernetes(store: Store, version: str, sources: str, names: Sequence[str]) 
     def build(folder: Path) -> None:
         for name in names:
             package = "." if name == "kubelet" else f"k8s.io/kubernetes/cmd/{name}"
-            compile_package(_MODULE, flags, folder / name, package, CGO_ENABLED="0", GOFLAGS=options)
+            settings = {"CGO_ENABLED": "0", "GOARCH": architecture, "GOFLAGS": options}
+            compile_package(_MODULE, flags, folder / name, package, **settings)
 
     parts = ("*.go", file, f"{file.removesuffix('.mod')}.sum")
     digest = f"{version}-{digest_of(_MODULE, flags, parts)}"
-    return Programs(store.made(names[0], digest, build, f"building {' and '.join(names)} {version}"))
+    what = f"building {named(' and '.join(names), architecture)} {version}"
+    return Programs(store.made(named(names[0], architecture), digest, build, what))

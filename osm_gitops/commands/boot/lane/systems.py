@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.commands.boot.lane import flatcar
+from osm_gitops.commands.boot.lane.architectures import AMD64, ARM64
 from osm_gitops.commands.boot.lane.internet import ADDRESS, MACHINE_ADDRESS
 from osm_gitops.commands.boot.lane.machine import Machine
 from osm_gitops.commands.boot.lane.needs import output
 
 UBUNTU_ARCHIVE: Final = "archive.ubuntu.com"
+UBUNTU_ARCHIVES: Final = {AMD64: (UBUNTU_ARCHIVE, "/ubuntu"), ARM64: ("ports.ubuntu.com", "/ubuntu-ports")}
+"""Host and path of each architecture's packages."""
 
 _KEYRING: Final = "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
 
@@ -148,7 +151,7 @@ class Trust:
     key: bytes
 
 
-def install(machine: Machine, system: str, trust: Trust, containerd: Path) -> None:
+def install(machine: Machine, system: str, trust: Trust, containerd: Path, architecture: str = AMD64) -> None:
     """Make it the image of ``system``; ``containerd`` is a folder with the files of its package."""
     machine.write(
         {
@@ -165,7 +168,7 @@ def install(machine: Machine, system: str, trust: Trust, containerd: Path) -> No
         flatcar.prepare(machine, containerd)
     else:
         _prepare_cloud_init(machine, system)
-        machine.write(_red_hat(RED_HAT[system], trust) if system in RED_HAT else _ubuntu(trust))
+        machine.write(_red_hat(RED_HAT[system], trust) if system in RED_HAT else _ubuntu(trust, architecture))
     if system in RED_HAT:
         machine.path("/usr/bin/yum").symlink_to("dnf-3")
     if system != "ubuntu":
@@ -201,9 +204,10 @@ def _prepare_cloud_init(machine: Machine, system: str) -> None:
     machine.write({_NETPLAN_FILE: json.dumps(_NETPLAN)}, 0o600)
 
 
-def _ubuntu(trust: Trust) -> Mapping[str, str | bytes]:
+def _ubuntu(trust: Trust, architecture: str) -> Mapping[str, str | bytes]:
+    host, path = UBUNTU_ARCHIVES[architecture]
     sources = (
-        f"Types: deb\nURIs: http://{UBUNTU_ARCHIVE}/ubuntu\nSuites: noble noble-updates noble-security\n"
+        f"Types: deb\nURIs: http://{host}{path}\nSuites: noble noble-updates noble-security\n"
         f"Components: main restricted universe\nSigned-By: {_KEYRING}\n"
     )
     return {

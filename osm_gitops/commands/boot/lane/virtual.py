@@ -7,30 +7,49 @@ looked at from outside only, by its console and its Node.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from osm_gitops.commands.boot.lane.internet import Internet, plug, unplug_again
+from osm_gitops.commands.boot.lane.architectures import AMD64, ARM64
+from osm_gitops.commands.boot.lane.internet import plug, unplug_again
 from osm_gitops.commands.boot.lane.machine import Machine
 from osm_gitops.commands.boot.lane.needs import output
 
 _SIZE: Final = "6G"
 _KERNEL: Final = (
-    "root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off panic=-1 "
+    "root=/dev/vda rw net.ifnames=0 mitigations=off panic=-1 "
     "systemd.journald.forward_to_console=1 systemd.journald.max_level_console=info"
 )
 _HARDWARE: Final = (
-    *("-accel", "tcg,thread=multi,tb-size=512", "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", "2048"),
+    *("-accel", "tcg,thread=multi,tb-size=512", "-smp", "2", "-m", "2048"),
     *("-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio", "-device", "virtio-rng-pci"),
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Board:
+    """What is different between architectures: qemu's ``program``, what it is told, and the device of the console."""
+
+    program: str
+    options: tuple[str, ...]
+    console: str
+
+
+_BOARDS: Final = {
+    AMD64: _Board("qemu-system-x86_64", ("-machine", "q35", "-cpu", "max"), "ttyS0"),
+    # A processor without signed pointers: qemu takes long to compute the signatures.
+    ARM64: _Board("qemu-system-aarch64", ("-machine", "virt", "-cpu", "cortex-a72"), "ttyAMA0"),
+}
+
+
 @dataclass
 class VirtualMachine(Machine):
-    """Its disk is made of its folder when it is switched on, so it can be switched on once."""
+    """Its disk is made of its folder when it is switched on, so it can be switched on once. Its clock is wrong by
+    ``clock``."""
+
+    architecture: str = AMD64
+    clock: timedelta = timedelta()
 
     def boot(self) -> None:
         # What packages ask for takes two minutes here, and nobody boots it again.
@@ -40,9 +59,12 @@ class VirtualMachine(Machine):
         (kernel,) = self.path("/boot").glob("vmlinuz-*")
         (ram_disk,) = self.path("/boot").glob("initrd.img-*")
         tap = plug(self.net)
+        board = _BOARDS[self.architecture]
+        now = datetime.now(UTC) + self.clock
         command = (
-            *("ip", "netns", "exec", self.net.namespace, "qemu-system-x86_64", *_HARDWARE),
-            *("-kernel", str(kernel), "-initrd", str(ram_disk), "-append", _KERNEL),
+            *("ip", "netns", "exec", self.net.namespace, board.program, *board.options, *_HARDWARE),
+            *("-rtc", f"base={now:%Y-%m-%dT%H:%M:%S}"),
+            *("-kernel", str(kernel), "-initrd", str(ram_disk), "-append", f"{_KERNEL} console={board.console}"),
             *("-drive", f"file={image},if=virtio,format=raw,cache=unsafe"),
             *("-netdev", f"tap,id=network,ifname={tap},script=no,downscript=no"),
             *("-device", "virtio-net-pci,netdev=network,romfile="),
@@ -63,15 +85,3 @@ class VirtualMachine(Machine):
 
     def report(self) -> str:
         return f"--- console\n{self.console.read_text('utf-8', 'replace')[-12000:]}"
-
-
-@contextmanager
-def virtual_machine(name: str, folder: Path, root: Path, net: Internet) -> Iterator[VirtualMachine]:
-    """A machine that is off; it ends with this."""
-    made = VirtualMachine(name, folder, root, net)
-    made.mount()
-    try:
-        yield made
-    finally:
-        made.cut()
-        made.unmount()

@@ -22,7 +22,7 @@ from osm_gitops.commands.boot.lane.packages import (
 )
 from osm_gitops.commands.boot.lane.programs import CONTAINERD, CONTAINERD_1, Kubernetes, Programs
 from osm_gitops.commands.boot.lane.rpms import INSTALLED, containerd_rpm, empty_rpm, red_hat_packages, yum_repository
-from osm_gitops.commands.boot.lane.systems import RED_HAT, UBUNTU_ARCHIVE, RedHat
+from osm_gitops.commands.boot.lane.systems import RED_HAT, UBUNTU_ARCHIVES, RedHat
 
 DOCKER: Final = "download.docker.com"
 Files = Mapping[str, Content]
@@ -34,37 +34,41 @@ _EMPTY: Final = ("ceph-common", "glusterfs-client", "software-properties-common"
 _CRICTL: Final = (
     b"#!/bin/sh\n# A stand-in: the module of the real one cannot be had.\nexec ctr --connect-timeout 10s version\n"
 )
-_KUBERNETES: Final = re.compile(r"(dl\.k8s\.io)(/(?:release/)?(v[\w.+-]+)/bin/linux/amd64/(kubelet|kubectl|kubeadm))")
+_KUBERNETES: Final = re.compile(
+    r"(dl\.k8s\.io)(/(?:release/)?(v[\w.+-]+)/bin/linux/(?P<architecture>\w+)/(kubelet|kubectl|kubeadm))"
+)
 _CNI: Final = re.compile(
-    r"(github\.com)(/containernetworking/plugins/releases/download/[^/]+/cni-plugins-linux-amd64-[^/]+\.tgz)"
+    r"(github\.com)"
+    r"(/containernetworking/plugins/releases/download/[^/]+/cni-plugins-linux-(?P<architecture>\w+)-[^/]+\.tgz)"
 )
 _CRI_TOOLS: Final = re.compile(
-    r"(github\.com)(/kubernetes-sigs/cri-tools/releases/download/[^/]+/crictl-[^/]+-linux-amd64\.tar\.gz)"
+    r"(github\.com)"
+    r"(/kubernetes-sigs/cri-tools/releases/download/[^/]+/crictl-[^/]+-linux-(?P<architecture>\w+)\.tar\.gz)"
 )
 _SUMS: Final = re.compile(r"\.sha(256|512)(sum)?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What the files of the web are made of. ``containerd`` and ``containerd_1`` are folders with the files of its
-    packages."""
+    """What the files of the web are made of, for machines of one architecture. ``containerd`` is a folder with the
+    files of its packages."""
 
     kubectl: Path
     cni: Path
     crictl: Path
     containerd: Path
-    containerd_1: Path
+    architecture: str
 
     @classmethod
-    def made(cls, folder: Path, node: Programs, older: Programs, kubectl: Path, image: Image) -> Stock:
-        """Made in an empty folder."""
+    def made(cls, folder: Path, node: Programs, kubectl: Path, image: Image) -> Stock:
+        """Made in an empty folder, for machines of the image's architecture."""
         (runc,) = image.packages.glob("runc_*.deb")
         return cls(
             kubectl=kubectl,
             cni=_archive(folder / "cni.tgz", {each.name: each.read_bytes() for each in node.cni}),
             crictl=_archive(folder / "crictl.tgz", {"crictl": _CRICTL}),
             containerd=containerd_files(folder / "containerd-2", node, runc),
-            containerd_1=containerd_files(folder / "containerd-1", older, runc),
+            architecture=image.architecture,
         )
 
 
@@ -72,15 +76,17 @@ def file_of(url: str, stock: Stock, kubernetes: Kubernetes) -> tuple[str, Files]
     """The host and the files by path, with their checksums, that a download asks for; ``None`` if the lane has no such
     file. ``url`` may be that of a mirror, in which the host of the file is a part of the path."""
     address = _SUMS.sub("", url.partition("?")[0])
-    if found := _KUBERNETES.search(address):
+    found = _KUBERNETES.search(address) or _CNI.search(address) or _CRI_TOOLS.search(address)
+    if found is None or found["architecture"] != stock.architecture:
+        return None
+    host, path = found[1], found[2]
+    if found.re is _KUBERNETES:
         # OSM's profiles install kubeadm, which nothing of theirs calls: the content is that of kubectl.
-        file = kubernetes.kubelet if found[4] == "kubelet" else stock.kubectl
-        return (found[1], _with_sums(found[2], file)) if found[3] == kubernetes.version else None
-    if found := _CNI.search(address):
-        return found[1], _with_sums(found[2], stock.cni, named=True)
-    if found := _CRI_TOOLS.search(address):
-        return found[1], _with_sums(found[2], stock.crictl)
-    return None
+        file = kubernetes.kubelet if found[5] == "kubelet" else stock.kubectl
+        return (host, _with_sums(path, file)) if found[3] == kubernetes.version else None
+    if found.re is _CNI:
+        return host, _with_sums(path, stock.cni, named=True)
+    return host, _with_sums(path, stock.crictl)
 
 
 def _with_sums(path: str, file: Path, *, named: bool = False) -> dict[str, Content]:
@@ -98,14 +104,17 @@ def ubuntu_web(
     folder: Path, stock: Stock, image: Image, signer: Signer, more: Iterable[str] = ()
 ) -> Mapping[str, Files]:
     """The archive of Ubuntu and that of Docker, by host. ``more`` are packages without content."""
-    docker = apt_archive([containerd_deb(folder, "containerd.io", stock.containerd)], ["noble"], ["stable"], signer)
+    architecture = stock.architecture
+    deb = containerd_deb(folder, "containerd.io", stock.containerd, architecture)
+    docker = apt_archive([deb], ["noble"], ["stable"], signer, architecture)
     debs = sorted(image.packages.glob("*.deb"))
     real = {deb.name.partition("_")[0] for deb in debs}
     others = [empty_deb(folder, name) for name in dict.fromkeys((*_EMPTY, *more)) if name not in real]
-    debs += [containerd_deb(folder, "containerd", stock.containerd), *others]
-    ubuntu = apt_archive(debs, _SUITES, ("main", "restricted", "universe"), signer)
+    debs += [containerd_deb(folder, "containerd", stock.containerd, architecture), *others]
+    ubuntu = apt_archive(debs, _SUITES, ("main", "restricted", "universe"), signer, architecture)
+    host, place = UBUNTU_ARCHIVES[architecture]
     return {
-        UBUNTU_ARCHIVE: {f"/ubuntu{path}": content for path, content in ubuntu.items()},
+        host: {f"{place}{path}": content for path, content in ubuntu.items()},
         DOCKER: {
             **{f"/linux/ubuntu{path}": content for path, content in docker.items()},
             "/linux/ubuntu/gpg": signer.public_key(),
@@ -123,17 +132,22 @@ class RedHatPackages:
     containerd_1: Path
 
     @classmethod
-    def made(cls, folder: Path, stock: Stock, image: Image, signer: Signer, more: Iterable[str] = ()) -> RedHatPackages:
-        """In a folder that is not there yet. ``more`` are packages without content."""
+    def made(
+        cls, folder: Path, stock: Stock, older: Programs, image: Image, signer: Signer, more: Iterable[str] = ()
+    ) -> RedHatPackages:
+        """In a folder that is not there yet. ``older`` is containerd of Amazon Linux 2, ``more`` are packages without
+        content."""
         folder.mkdir()
+        (runc,) = image.packages.glob("runc_*.deb")
+        containerd_1 = containerd_files(folder / "containerd-1", older, runc)
         new = (each for each in image.new_packages() if not each.name.startswith("runc_"))
         packages = (
             *red_hat_packages(folder, new, signer),
             *(empty_rpm(folder, name, signer) for name in dict.fromkeys(more) if name not in INSTALLED),
         )
         newer = containerd_rpm(folder, "containerd.io", CONTAINERD, stock.containerd, signer)
-        older = containerd_rpm(folder, "containerd", CONTAINERD_1, stock.containerd_1, signer)
-        return cls(folder, packages, newer, older)
+        oldest = containerd_rpm(folder, "containerd", CONTAINERD_1, containerd_1, signer)
+        return cls(folder, packages, newer, oldest)
 
     def web(self, name: str, signer: Signer) -> Mapping[str, Files]:
         """The repositories of a system, and Docker's, by host."""
