@@ -190,13 +190,13 @@ class Site:
     @contextmanager
     def only_the_mirror(self) -> Iterator[None]:
         """DNS knows the API server and a mirror of everything, laid out as docs/how-to/air-gap.md says, and no more."""
-        names, files = set(self.net.names), dict(self.net.files)
-        self.net.names.clear()
-        self.net.files.clear()
-        self.net.names.add(API)
-        self.net.publish(MIRROR, {f"/{host}{path}": content for (host, path), content in files.items()})
-        yield
-        self.net.names, self.net.files = names, files
+        with self._web_for_now():
+            files = dict(self.net.files)
+            self.net.names.clear()
+            self.net.files.clear()
+            self.net.names.add(API)
+            self.net.publish(MIRROR, {f"/{host}{path}": content for (host, path), content in files.items()})
+            yield
 
     @contextmanager
     def web_of_arm64(self) -> Iterator[Image]:
@@ -205,12 +205,20 @@ class Site:
         folder.mkdir()
         image = image_of(self.store, VIRTUAL, ARM64)
         stock = Stock.made(folder, node_programs(self.store, ARM64), kubectl(self.store, ARM64), image)
+        with self._web_for_now():
+            for host, content in ubuntu_web(folder, stock, image, self.signer).items():
+                self.net.publish(host, content)
+            publish_downloads(self.net, stock, kubernetes(self.store, architecture=ARM64))
+            yield image
+
+    @contextmanager
+    def _web_for_now(self) -> Iterator[None]:
+        """What the web has is as before afterwards."""
         names, files = set(self.net.names), dict(self.net.files)
-        for host, content in ubuntu_web(folder, stock, image, self.signer).items():
-            self.net.publish(host, content)
-        publish_downloads(self.net, stock, kubernetes(self.store, architecture=ARM64))
-        yield image
-        self.net.names, self.net.files = names, files
+        try:
+            yield
+        finally:
+            self.net.names, self.net.files = names, files
 
     def upgrade(self, name: str, kubelet: str) -> None:
         """Give a pool another version of the kubelet, and machine-controller's next revision."""

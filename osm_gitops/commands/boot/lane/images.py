@@ -60,6 +60,12 @@ class Image:
     packages: Path
     architecture: str = AMD64
 
+    @property
+    def runc(self) -> Path:
+        """The package whose program goes into those of containerd."""
+        (found,) = self.packages.glob("runc_*.deb")
+        return found
+
     def new_packages(self) -> list[Path]:
         """Those that the root does not have yet."""
         status = (self.root / "var/lib/dpkg/status").read_text("utf-8")
@@ -104,8 +110,6 @@ def _make(folder: Path, included: Sequence[str], architecture: str) -> None:
 def _run_programs_of(architecture: str) -> None:
     """Have the kernel hand programs of an architecture to qemu-user, also in a root of their own (binfmt_misc)."""
     name = _QEMU[architecture]
-    if (_REGISTRY / name).exists():
-        return
     # The package registers itself where systemd runs, and a container has none.
     if not (_REGISTRY / "register").exists():
         output("mount", "-t", "binfmt_misc", "binfmt_misc", str(_REGISTRY))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from osm_gitops.commands.boot.lane.architectures import AMD64
 from osm_gitops.commands.boot.lane.needs import output
 from osm_gitops.commands.boot.lane.programs import CONTAINERD, Programs
 
@@ -98,7 +97,7 @@ def containerd_files(root: Path, programs: Programs, runc: Path) -> Path:
     return root
 
 
-def containerd_deb(folder: Path, name: str, files: Path, architecture: str = AMD64) -> Path:
+def containerd_deb(folder: Path, name: str, files: Path, architecture: str) -> Path:
     """A package of containerd: ``containerd.io`` is Docker's, ``containerd`` Ubuntu's."""
     root = folder / name
     shutil.copytree(files, root)
@@ -136,7 +135,7 @@ def empty_deb(folder: Path, name: str) -> Path:
 
 
 def apt_archive(
-    debs: Iterable[Path], suites: Iterable[str], components: Iterable[str], signer: Signer, architecture: str = AMD64
+    debs: Iterable[Path], suites: Iterable[str], components: Iterable[str], signer: Signer, architecture: str
 ) -> Mapping[str, bytes | Path]:
     """Files by path: the packages are in the first suite's first component, and all other parts are empty."""
     files: dict[str, bytes | Path] = {}

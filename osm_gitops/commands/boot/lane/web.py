@@ -62,12 +62,11 @@ class Stock:
     @classmethod
     def made(cls, folder: Path, node: Programs, kubectl: Path, image: Image) -> Stock:
         """Made in an empty folder, for machines of the image's architecture."""
-        (runc,) = image.packages.glob("runc_*.deb")
         return cls(
             kubectl=kubectl,
             cni=_archive(folder / "cni.tgz", {each.name: each.read_bytes() for each in node.cni}),
             crictl=_archive(folder / "crictl.tgz", {"crictl": _CRICTL}),
-            containerd=containerd_files(folder / "containerd-2", node, runc),
+            containerd=containerd_files(folder / "containerd-2", node, image.runc),
             architecture=image.architecture,
         )
 
@@ -138,9 +137,9 @@ class RedHatPackages:
         """In a folder that is not there yet. ``older`` is containerd of Amazon Linux 2, ``more`` are packages without
         content."""
         folder.mkdir()
-        (runc,) = image.packages.glob("runc_*.deb")
+        runc = image.runc
         containerd_1 = containerd_files(folder / "containerd-1", older, runc)
-        new = (each for each in image.new_packages() if not each.name.startswith("runc_"))
+        new = (each for each in image.new_packages() if each != runc)
         packages = (
             *red_hat_packages(folder, new, signer),
             *(empty_rpm(folder, name, signer) for name in dict.fromkeys(more) if name not in INSTALLED),
