@@ -14,7 +14,15 @@ from os import urandom
 from typing import TYPE_CHECKING, Any, Final
 
 from osm_gitops.errors import Code, EncryptionError, Problem
-from osm_gitops.sops.encryption import DocumentEncryption, Opening, SealedLeaf
+from osm_gitops.sops.encryption import (
+    DocumentEncryption,
+    Opening,
+    SealedLeaf,
+    TextsByDigest,
+    count_of,
+    leaf_digests,
+    texts_by_digest,
+)
 from osm_gitops.sops.envelope import FIELD, Envelope, read_envelope
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import BrokenLeaf, go_time, seal, unseal
@@ -48,7 +56,7 @@ class _Lock:
 
     key: bytes = field(repr=False)
     stanzas: tuple[Stanza, ...]
-    before: Sequence[SealedLeaf] = ()
+    before: TextsByDigest = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +138,41 @@ def encrypt(
     opened = _reusable(previous, rule, keyring) if previous is not None else None
     if opened is None or previous is None:
         return _write([body], rule.selection, _fresh_lock(rule.recipients), now)[0]
-    lock = _Lock(opened.key, opened.envelope.stanzas, opened.sealed)
+    before = texts_by_digest(leaf_digests(opened.sealed), [leaf.text for leaf in opened.sealed])
+    lock = _Lock(opened.key, opened.envelope.stanzas, before)
     return _write([body], rule.selection, lock, now, _Earlier([previous], opened))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedBefore:
+    """What a new version of a document can take from the one that was opened: the data key, and which value each of its
+    encrypted texts has, by digests."""
+
+    envelope: Envelope
+    key: bytes = field(repr=False)
+    digests: bytes = field(repr=False)
+
+    def encrypt(
+        self, body: Mapping[str, Json], rule: Rule, texts: Sequence[str], *, now: str
+    ) -> dict[str, Json] | None:
+        """As :func:`encrypt` with the document as ``previous``, which is not parsed and decrypted again. ``body`` is
+        not the same. ``texts`` are all its encrypted texts, in order, that of the MAC among them.
+
+        ``None`` if they are not those of the document, or if its data key is not for the recipients of the rule.
+        """
+        envelope = self.envelope
+        _refuse_other_keys(envelope)
+        values = [text for text in texts if text != envelope.mac]
+        if len(values) != count_of(self.digests) or sorted(envelope.recipients) != sorted(rule.recipients):
+            return None
+        lock = _Lock(self.key, envelope.stanzas, texts_by_digest(self.digests, values))
+        return _write([body], rule.selection, lock, now)[0]
+
+
+def open_for_change(body: Mapping[str, Json], keyring: Keyring) -> tuple[dict[str, Json], OpenedBefore]:
+    """Decrypt a document that may get a new version. Raises as :func:`decrypt`."""
+    opened = _open([body], keyring, record=True)
+    return opened.values[0], OpenedBefore(opened.envelope, opened.key, leaf_digests(opened.sealed))
 
 
 def rekey(

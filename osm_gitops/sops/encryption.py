@@ -1,10 +1,11 @@
-"""Encrypt and decrypt the values of documents, with the bytes of their MAC. Unchanged values keep their ciphertext."""
+"""Encrypt and decrypt the values of documents, with the bytes of their MAC. Unchanged values keep their ciphertext,
+which is known by digests: of earlier documents neither values nor texts stay in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256, sha512
+from hashlib import blake2b, sha256, sha512
 from typing import TYPE_CHECKING, Any, Final
 
 from osm_gitops.errors import Code, Problem
@@ -32,6 +33,45 @@ class SealedLeaf:
     kind: str
     plain: bytes = field(repr=False)
     text: str
+
+
+_VALUE_BYTES: Final = 16
+_PLACE_BYTES: Final = 8
+_LEAF_BYTES: Final = _VALUE_BYTES + _PLACE_BYTES
+
+
+def leaf_digests(leaves: Iterable[SealedLeaf]) -> bytes:
+    """What :func:`texts_by_digest` must know of encrypted values, in their order: a few bytes for each."""
+    return b"".join([_value(each.path, each.kind, each.plain) + _place(each.trail) for each in leaves])
+
+
+TextsByDigest = Mapping[bytes, Mapping[bytes, str]]
+"""Encrypted texts by the digests of their value and of their place."""
+
+
+def texts_by_digest(digests: bytes, texts: Sequence[str]) -> dict[bytes, dict[bytes, str]]:
+    """The encrypted ``texts`` of the values whose digests these are, in the same order."""
+    found: dict[bytes, dict[bytes, str]] = {}
+    for number, text in enumerate(texts):
+        start = number * _LEAF_BYTES
+        value = digests[start : start + _VALUE_BYTES]
+        found.setdefault(value, {})[digests[start + _VALUE_BYTES : start + _LEAF_BYTES]] = text
+    return found
+
+
+def count_of(digests: bytes) -> int:
+    """The number of values whose digests these are."""
+    return len(digests) // _LEAF_BYTES
+
+
+def _value(path: str, kind: str, plain: bytes) -> bytes:
+    """A digest of a value with its type and what it is bound to: ciphertext fits only there."""
+    return blake2b(b"%d %s %s " % (len(path), path.encode(), kind.encode()) + plain, digest_size=_VALUE_BYTES).digest()
+
+
+def _place(trail: Trail) -> bytes:
+    """A digest of a place, to prefer the text that was there; two places may have the same."""
+    return (hash(trail) & (1 << 64) - 1).to_bytes(_PLACE_BYTES)
 
 
 @dataclass(slots=True)
@@ -203,7 +243,7 @@ class DocumentEncryption:
         if hidden or not self.only_encrypted:
             self.counted.append(plain)
 
-    def fill(self, cipher: AESGCM, before: Iterable[SealedLeaf]) -> None:
+    def fill(self, cipher: AESGCM, before: TextsByDigest) -> None:
         """Encrypt pending values. Values in ``before`` with the same key, path, type and bytes keep their text."""
         kept = _kept(self.pending, before)
         for leaf, text in zip(self.pending, kept, strict=True):
@@ -213,15 +253,13 @@ class DocumentEncryption:
         return digest(self.counted, only_encrypted=self.only_encrypted)
 
 
-def _kept(pending: Sequence[_Pending], before: Iterable[SealedLeaf]) -> list[str | None]:
+def _kept(pending: Sequence[_Pending], before: TextsByDigest) -> list[str | None]:
     """The earlier encrypted text of each value: from its place, else from another (lists shift), each used once."""
-    spare: dict[tuple[str, str, bytes], dict[Trail, str]] = {}
-    for leaf in before:
-        spare.setdefault((leaf.path, leaf.kind, leaf.plain), {})[leaf.trail] = leaf.text
-    if not spare:
+    if not before:
         return [None] * len(pending)
-    choices = [spare.get((leaf.path, leaf.kind, leaf.plain), {}) for leaf in pending]
-    kept = [texts.pop(leaf.trail, None) for texts, leaf in zip(choices, pending, strict=True)]
+    spare = {value: dict(texts) for value, texts in before.items()}
+    choices = [spare.get(_value(leaf.path, leaf.kind, leaf.plain), {}) for leaf in pending]
+    kept = [texts.pop(_place(leaf.trail), None) for texts, leaf in zip(choices, pending, strict=True)]
     return [
         texts.pop(next(iter(texts))) if text is None and texts else text
         for texts, text in zip(choices, kept, strict=True)

@@ -32,7 +32,16 @@ from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json, value_at
 from osm_gitops.model.packed import PackedBody, parsed, text_of
 from osm_gitops.model.span import rfc3339
-from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted, recipients_of, refuse_other_keys
+from osm_gitops.sops.document import (
+    OpenedBefore,
+    decrypt,
+    encrypt,
+    hidden,
+    is_encrypted,
+    open_for_change,
+    recipients_of,
+    refuse_other_keys,
+)
 from osm_gitops.sops.keys import Keyring, KeySearch
 from osm_gitops.sops.rules import CreationRules, Rule, Selection
 from osm_gitops.targets.files import holds_secrets
@@ -108,6 +117,7 @@ _METADATA = b"sops"
 _MAP = b"\nsops:\n"
 _INDENTED = re.compile(rb"(?:[ -].*\n)*")
 _RECIPIENT = re.compile(rb"^ *(?:- )?recipient: (.+)$", re.MULTILINE)
+_ENCRYPTED = re.compile(rb"ENC\[AES256_GCM,[^\]]*\]")
 # Parts of each kind that may contain secrets. All others stay readable for people, kustomize and Flux.
 _SECRET_PARTS = {
     "Secret": (("data",), ("stringData",)),
@@ -153,6 +163,16 @@ class Origin(Enum):
     PLAIN = "plain"
 
 
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    """A file of ours that was opened to be compared, and may be written: the digest of its ``rest``, the object in it,
+    and what its new content can take from it."""
+
+    rest: bytes
+    identity: tuple[Json, ...]
+    opened: OpenedBefore
+
+
 class FileEncryption:
     """Rules, keys and digests for a target's files. Keys are searched for when the first file needs one.
 
@@ -173,6 +193,7 @@ class FileEncryption:
         self._given = Rule(tuple(dict.fromkeys(recipients)), Selection(), "--age-recipient") if recipients else None
         self._rules = CreationRules()
         self._writes_plain = writes_plain
+        self._verified: dict[Path, _Verified] = {}
         self.now = rfc3339(datetime.now(UTC))
 
     def reloaded(self, top: Path | None = None) -> FileEncryption:
@@ -209,7 +230,7 @@ class FileEncryption:
         other runs may not have our private key."""
         return (self._given_key,) if self._given_key else self.keyring.digest_keys()
 
-    @property
+    @cached_property
     def _authors(self) -> tuple[bytes, ...]:
         """Keys that prove the author of a file."""
         derived = self.keyring.digest_keys()
@@ -271,13 +292,24 @@ class FileEncryption:
         if not is_encrypted(body):
             return Opened(body, rewrite="in plain text so far" if self.rule(path, secret=secret) else "")
         try:
-            (plain,) = decrypt([body], self.keyring)
+            plain = self._decrypted(path, text, body)
         except ClosedError:
             return Opened(hidden(body), hidden=True)
         except EncryptionError as error:
             return Opened(None, trouble=error.problems[0].what)
         gaps = _shows_secrets(body) and self.rule(path, secret=secret) is not None
-        return Opened(plain, rewrite=self._why_rewrite(text, plain, gaps=gaps))
+        rewrite = self._why_rewrite(text, plain, gaps=gaps)
+        if rewrite:  # perhaps with the same values, of which only a comparison with the document can tell
+            self._verified.pop(path, None)
+        return Opened(plain, rewrite=rewrite)
+
+    def _decrypted(self, path: Path, text: bytes, body: Mapping[str, Json]) -> Mapping[str, Json]:
+        """The content of an encrypted file; of one of ours it is kept what :meth:`content` can use."""
+        if not self.is_sealed(text):
+            return decrypt([body], self.keyring)[0]
+        plain, opened = open_for_change(body, self.keyring)
+        self._verified[path] = _Verified(read_digest(text).rest, _identity(body), opened)
+        return plain
 
     def _why_rewrite(self, text: bytes, plain: Mapping[str, Json], *, gaps: bool) -> str:
         if gaps:
@@ -299,14 +331,27 @@ class FileEncryption:
         rule = self.rule(path, secret=holds_secrets(wanted))
         if rule is None:
             return text_of(wanted.body)
-        return self._sealed(path, wanted.body, rule, self._previous(path, there, wanted.body))
-
-    def _sealed(self, path: Path, body: Mapping[str, Json], rule: Rule, previous: Mapping[str, Json] | None) -> bytes:
-        """An encrypted file with its digest line. Raises EncryptionError, InputError and TargetError."""
         with _naming(path):
-            sealed = encrypt(parsed(body), rule, now=self.now, previous=previous, keyring=self.keyring)
+            sealed = self._changed(path, wanted.body, rule, there)
+            if sealed is None:
+                previous = self._previous(path, there, wanted.body)
+                body = parsed(wanted.body)
+                sealed = encrypt(body, rule, now=self.now, previous=previous, keyring=self.keyring)
         _refuse_gaps(path, sealed, rule)
-        return _with_line(self._digest_keys, body, sealed)
+        return _with_line(self._digest_keys, wanted.body, sealed)
+
+    def _changed(
+        self, path: Path, body: Mapping[str, Json], rule: Rule, there: bytes | None
+    ) -> Mapping[str, Json] | None:
+        """The new content of a file that was opened when it was compared, and is still the same; else ``None``."""
+        known = self._verified.pop(path, None) if there is not None else None
+        if known is None or there is None or read_digest(there).rest != known.rest or not self.is_sealed(there):
+            return None
+        body = parsed(body)
+        if known.identity != _identity(body):
+            return None
+        texts = [text.decode() for text in _ENCRYPTED.findall(there)]
+        return known.opened.encrypt(body, rule, texts, now=self.now)
 
     def with_digest(self, plain: Mapping[str, Json], sealed: Mapping[str, Json]) -> bytes:
         """The text of an encrypted body with its digest line: only for bodies with a data key of ours.
@@ -337,8 +382,7 @@ class FileEncryption:
             return previous
         if read_digest(there):
             # It may be ours, and was given other keys with sops since.
-            with _naming(path):
-                refuse_other_keys(previous)
+            refuse_other_keys(previous)
         return None
 
 

@@ -264,3 +264,60 @@ def test_a_digest_key_that_fits_no_file_is_told_from_changes(tmp_path: Path, per
     (warning,) = _plan(tmp_path, wanted, other).warnings
     assert warning == Expected(Code.DIGEST_KEY_CHANGED, "OSM_GITOPS_DIGEST_KEY")
     assert _plan(tmp_path, desired({"a": "z\n", "b": "x\n"}), _DIGEST_KEY).warnings == ()
+
+
+def _encrypted(text: str) -> list[str]:
+    return re.findall(r"ENC\[[^\]]*\]", text)
+
+
+def test_a_file_that_was_opened_to_be_compared_is_not_opened_again_to_be_written(
+    tmp_path: Path, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _rules(tmp_path, person.recipient)
+    _write(tmp_path, desired({"a": "x\n"}), person.environment)
+    before = _texts(tmp_path)
+    encryption = FileEncryption(person.environment)
+    plan = plan_for(FolderTarget(tmp_path, encryption), desired({"a": "z\n"}), _ANY)
+
+    def unseal(*_: object) -> None:
+        raise AssertionError("decrypted again")
+
+    monkeypatch.setattr("osm_gitops.sops.encryption.unseal", unseal)
+    place_files(tmp_path, stage_files(tmp_path, FolderTarget(tmp_path, encryption).changes(plan)))
+    after = _texts(tmp_path)
+    for path in (_CONFIG, _SECRET):
+        old, new = _encrypted(before[path]), _encrypted(after[path])
+        # One value and the MAC.
+        assert [one == other for one, other in zip(old, new, strict=True)].count(False) == 2
+
+
+def test_a_value_that_is_there_twice_keeps_the_text_of_its_place(tmp_path: Path, person: Person) -> None:
+    _rules(tmp_path, person.recipient)
+    _write(tmp_path, desired({"a": "x\n"}), person.environment)
+    path = tmp_path / _CONFIG
+    encryption = FileEncryption(person.environment)
+    wanted = {each.ref: each for each in desired({"a": "z\n"}).objects}
+    (config,) = (each for ref, each in wanted.items() if ref.kind == "OperatingSystemConfig")
+    text = path.read_bytes()
+    known = encryption.content(path, config, text)  # by opening the file
+    encryption.open(path, text, secret=True)
+    learnt = encryption.content(path, config, text)  # by what was kept of it
+    old, one, two = _encrypted(text.decode()), _encrypted(known.decode()), _encrypted(learnt.decode())
+    kept = [text if text in old else "new" for text in one]
+    assert kept == [text if text in old else "new" for text in two]
+    assert kept != ["new"] * len(kept)
+
+
+def test_a_file_that_changed_since_it_was_compared_is_opened_again(tmp_path: Path, person: Person) -> None:
+    _rules(tmp_path, person.recipient)
+    _write(tmp_path, desired({"a": "x\n"}), person.environment)
+    path = tmp_path / _CONFIG
+    encryption = FileEncryption(person.environment)
+    encryption.open(path, path.read_bytes(), secret=True)
+    _write(tmp_path, desired({"a": "y\n"}), person.environment)
+    there = path.read_bytes()
+    (config,) = (each for each in desired({"a": "x\n"}).objects if each.ref.kind == "OperatingSystemConfig")
+    written = encryption.content(path, config, there)
+    path.write_bytes(written)
+    found = encryption.open(path, written, secret=True)
+    assert found.body == config.body
