@@ -54,8 +54,10 @@ class Memo:
         except TemplateFault as fault:
             found = fault.with_traceback(None)
         size = _size(found)
-        while self.results and (len(self.results) >= REMEMBERED or self.size + size > REMEMBERED_SIZE):
-            self.size -= _size(self.results.pop(next(iter(self.results))))
+        if len(self.results) >= REMEMBERED or self.size + size > REMEMBERED_SIZE:
+            # All of them: to look for the oldest in a dict takes longer each time that one was taken out.
+            self.results.clear()
+            self.size = 0
         self.results[key] = found
         self.size += size
         return found
@@ -254,7 +256,9 @@ class _GoText:
 
     def render(self, machine: Machine, snippets: Mapping[str, _Snippet]) -> str:
         """The output of a text with actions for one MachineDeployment; ``snippets`` are the results of templates."""
-        program, known = self.compiled()
+        program, known = self.program, self.memo
+        if program is None or known is None:
+            program, known = self.compiled()
         key = known.key(machine.frozen)
         if program.includes:
             key = (key, *[snippets[name] for name in program.includes])
@@ -264,17 +268,19 @@ class _GoText:
 
 @dataclass(slots=True)
 class _GoTemplate(_GoText):
-    """One that files print."""
+    """One that files print. Without actions its result is ``literal``, the same for all."""
 
-    literal: _Snippet | None = None
+    literal: _Snippet | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        _GoText.__post_init__(self)
+        self.literal = None if self.has_actions else _Snippet(self.text)
 
     def snippet(self, machine: Machine) -> _Snippet:
-        """Its result for one MachineDeployment."""
-        if not self.has_actions:
-            if self.literal is None:
-                self.literal = _Snippet(self.text)
-            return self.literal
-        program, known = self.compiled()
+        """The result of one with actions for one MachineDeployment."""
+        program, known = self.program, self.memo
+        if program is None or known is None:
+            program, known = self.compiled()
         key = known.key(machine.frozen)
         found = known.results.get(key)
         if type(found) is _Snippet:
@@ -314,17 +320,37 @@ class GoHalf:
     files: tuple[_GoText, ...]
     combined: bool
     combinations: dict[tuple[str, ...], tuple[_GoText, ...]] = field(default_factory=dict)
+    _literals: dict[str, _Snippet] = field(init=False)
+    _acting: tuple[_GoTemplate, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._literals = {each.name: each.literal for each in self.templates if each.literal is not None}
+        self._acting = tuple(each for each in self.templates if each.has_actions)
 
     def render(self, data: Mapping[str, Any] | Machine) -> tuple[str, ...]:
         machine = data if isinstance(data, Machine) else Machine(self.engine, data)
-        results = _all(lambda template: template.snippet(machine), self.templates)
-        snippets = {template.name: result for template, result in zip(self.templates, results, strict=True)}
+        snippets, files, texts = self._literals.copy(), self.files, []
+        everything = False
+        faults: list[TemplateFault] = []
+        for template in self._acting:
+            try:
+                found = snippets[template.name] = template.snippet(machine)
+            except TemplateFault as fault:
+                faults.append(fault)
+            else:
+                everything = everything or found.has_actions
+        _raise(faults)
         machine.template.printed = lambda name: snippets[name].printed
-        files = self.files
-        everything = any(result.has_actions for result in results)
         if everything or self.combined:
-            files = self._combined(tuple(result.result for result in results), everything=everything)
-        return _all(lambda file: file.render(machine, snippets) if file.has_actions else file.text, files)
+            results = tuple(snippets[template.name].result for template in self.templates)
+            files = self._combined(results, everything=everything)
+        for file in files:
+            try:
+                texts.append(file.render(machine, snippets) if file.has_actions else file.text)
+            except TemplateFault as fault:
+                faults.append(fault)
+        _raise(faults)
+        return tuple(texts)
 
     def reads(self) -> frozenset[str]:
         pages = [each for each in (*self.templates, *self.files) if each.has_actions]
@@ -412,15 +438,23 @@ def _is_encodable(text: str) -> bool:
 def _all(render: Callable[[Any], Any], items: Iterable[Any]) -> tuple[Any, ...]:
     """Apply to all items; raises TemplateFaults with every fault."""
     done = []
-    faults: dict[tuple[str, str, int], TemplateFault] = {}  # one fault of several files is reported once
+    faults: list[TemplateFault] = []
     for item in items:
         try:
             done.append(render(item))
         except TemplateFault as fault:
-            faults.setdefault((fault.message, fault.template, fault.line), fault)
-    if faults:
-        raise TemplateFaults(faults.values())
+            faults.append(fault)
+    _raise(faults)
     return tuple(done)
+
+
+def _raise(faults: Sequence[TemplateFault]) -> None:
+    """Raise TemplateFaults with all of them, if any; one that several files have is reported once."""
+    different: dict[tuple[str, str, int], TemplateFault] = {}
+    for fault in faults:
+        different.setdefault((fault.message, fault.template, fault.line), fault)
+    if different:
+        raise TemplateFaults(different.values())
 
 
 def compile_jinja_half(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> CompiledHalf:

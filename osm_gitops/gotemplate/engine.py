@@ -240,13 +240,14 @@ class Engine:
 
     def collect(self, parts: Iterator[str]) -> str:
         """Join output, stopping as soon as it is too long."""
-        limit = self.bounds.output_bytes
+        limit, length = self.bounds.output_bytes, 0
         collected = more = list(islice(parts, _PARTS))
-        length = sum(map(len, more))
-        while len(more) == _PARTS and length <= limit:
+        while len(more) == _PARTS:
+            length += sum(map(len, more))
+            if length > limit:
+                break
             more = list(islice(parts, _PARTS))
             collected += more
-            length += sum(map(len, more))
         text = "".join(collected)
         self.check_length(text)
         return text
