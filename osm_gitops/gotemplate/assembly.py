@@ -256,9 +256,7 @@ class _GoText:
 
     def render(self, machine: Machine, snippets: Mapping[str, _Snippet]) -> str:
         """The output of a text with actions for one MachineDeployment; ``snippets`` are the results of templates."""
-        program, known = self.program, self.memo
-        if program is None or known is None:
-            program, known = self.compiled()
+        program, known = self.compiled()
         key = known.key(machine.frozen)
         if program.includes:
             key = (key, *[snippets[name] for name in program.includes])
@@ -278,9 +276,7 @@ class _GoTemplate(_GoText):
 
     def snippet(self, machine: Machine) -> _Snippet:
         """The result of one with actions for one MachineDeployment."""
-        program, known = self.program, self.memo
-        if program is None or known is None:
-            program, known = self.compiled()
+        program, known = self.compiled()
         key = known.key(machine.frozen)
         found = known.results.get(key)
         if type(found) is _Snippet:

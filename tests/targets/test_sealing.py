@@ -291,20 +291,19 @@ def test_a_file_that_was_opened_to_be_compared_is_not_opened_again_to_be_written
         assert [one == other for one, other in zip(old, new, strict=True)].count(False) == 2
 
 
-def test_a_value_that_is_there_twice_keeps_the_text_of_its_place(tmp_path: Path, person: Person) -> None:
+def test_the_same_texts_stay_whether_a_file_was_opened_to_be_compared_or_not(tmp_path: Path, person: Person) -> None:
     _rules(tmp_path, person.recipient)
     _write(tmp_path, desired({"a": "x\n"}), person.environment)
     path = tmp_path / _CONFIG
     encryption = FileEncryption(person.environment)
-    wanted = {each.ref: each for each in desired({"a": "z\n"}).objects}
-    (config,) = (each for ref, each in wanted.items() if ref.kind == "OperatingSystemConfig")
+    (config,) = (each for each in desired({"a": "z\n"}).objects if each.ref.kind == "OperatingSystemConfig")
     text = path.read_bytes()
     known = encryption.content(path, config, text)  # by opening the file
     encryption.open(path, text, secret=True)
     learnt = encryption.content(path, config, text)  # by what was kept of it
     old, one, two = _encrypted(text.decode()), _encrypted(known.decode()), _encrypted(learnt.decode())
-    kept = [text if text in old else "new" for text in one]
-    assert kept == [text if text in old else "new" for text in two]
+    kept = [each if each in old else "new" for each in one]
+    assert kept == [each if each in old else "new" for each in two]
     assert kept != ["new"] * len(kept)
 
 
