@@ -51,6 +51,7 @@ _TIME_LAYOUTS: Final = {
     "": "2006-1-2",
 }
 _LONGEST_INTEGER: Final = 64  # 64 bits in base 2
+_SHORT_INTEGER: Final = 19  # fewer decimal digits are always within 64 bits
 _BASES: Final = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
 
 
@@ -70,6 +71,8 @@ def resolve(text: str, *, old: bool = False) -> tuple[str, Any]:
         return (STRING, text) if number is None else (FLOAT, number)
     if first not in "+-0123456789":
         return STRING, text
+    if first in "123456789" and text.isascii() and text.isdigit() and len(text) < _SHORT_INTEGER:
+        return INTEGER, int(text)
     time = _timestamp(text)
     return (TIMESTAMP, time) if time else _number(text, old=old)
 
