@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import Overlay, Spot
+
+T = TypeVar("T")
 
 ValuePath = tuple[str, ...]
 """The keys that lead to a value; the empty path means all values."""
@@ -61,6 +64,12 @@ def value_tree(values: Mapping[ValuePath, Json]) -> dict[str, Json]:
     return tree
 
 
-def is_used(path: ValuePath, uses: Iterable[ValuePath]) -> bool:
-    """Whether ``uses`` read the value at ``path``."""
-    return any(path[: len(use)] == use or use[: len(path)] == path for use in uses)
+def without_used(values: Mapping[ValuePath, T], uses: Iterable[ValuePath]) -> dict[ValuePath, T]:
+    """The values that ``uses`` do not read: a use reads what is at its path, above it and below it."""
+    read = frozenset(uses)
+    above = {use[:length] for use in read for length in range(len(use) + 1)}
+    return {
+        path: value
+        for path, value in values.items()
+        if path not in above and not any(path[:length] in read for length in range(len(path)))
+    }

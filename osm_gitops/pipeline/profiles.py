@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Final
 
-from osm_gitops.config.overlay_stack import Stack, ValuePath, is_used
+from osm_gitops.config.overlay_stack import Stack, ValuePath, without_used
 from osm_gitops.config.overlays import read_overlays
 from osm_gitops.config.patches import fits
 from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem, did_you_mean
@@ -263,14 +263,14 @@ class _OverlayRun:
         any."""
         if self.broken:
             return
-        waiting = {path: given for path, given in self.stack.values.items() if not given.overlay.built_in}
         uses: set[ValuePath] = set(self.stack.uses)
-        for profile in chain(self.profiles.values(), self.at_hand()):
-            waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
-            if not waiting:
-                return
-            uses |= self.patching.ask(_VALUES_READ, profile)
-        waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
+        given_here = {path: given for path, given in self.stack.values.items() if not given.overlay.built_in}
+        waiting = without_used(given_here, uses)
+        profiles = chain(self.profiles.values(), self.at_hand())
+        while waiting and (profile := next(profiles, None)):
+            new = self.patching.ask(_VALUES_READ, profile) - uses
+            waiting = without_used(waiting, new)
+            uses |= new
         known = [".".join(use) for use in uses if use]
         for number, (path, given) in enumerate(waiting.items()):
             if number == MOST_PROBLEMS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from osm_gitops.config.overlay_stack import is_used
+from osm_gitops.config.overlay_stack import without_used
 from osm_gitops.gotemplate.inspection import value_uses
 
 
@@ -47,12 +47,7 @@ def test_go_templates_tell_what_they_read(text: str, uses: set[tuple[str, ...]])
 
 
 def test_a_value_is_used_by_whoever_reads_it_something_above_or_below_it() -> None:
-    uses = {("a", "b")}
-    assert [is_used(path, uses) for path in [("a", "b"), ("a",), ("a", "b", "c"), ("a", "c"), ("b",)]] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
-    assert is_used(("anything",), {()})
+    values = dict.fromkeys([("a", "b"), ("a",), ("a", "b", "c"), ("a", "c"), ("b",)], 1)
+    assert without_used(values, {("a", "b")}) == {("a", "c"): 1, ("b",): 1}
+    assert without_used(values, {()}) == {}
+    assert without_used(values, ()) == values
