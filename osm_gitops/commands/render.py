@@ -41,6 +41,7 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
     prepare()
     from osm_gitops.cli.clusters import clusters_of, trust_of  # noqa: PLC0415 - slow
     from osm_gitops.config.spec import LIVE  # noqa: PLC0415 - slow
+    from osm_gitops.pipeline.memo import Memo  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.options import sealing_of  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.states import check_only, desired_states  # noqa: PLC0415 - slow
     from osm_gitops.plan.guards import Limits  # noqa: PLC0415 - slow
@@ -53,7 +54,7 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
         raise input_error(Code.INVALID_OPTION, "render writes files", where=f"--to {LIVE}", fix=fix)
     target = None if request.target == _STDOUT else Path(request.target)
     clusters = clusters_of(request, needs_target=False)
-    options = run_options(request, Limits(), age_recipients)
+    options = replace(run_options(request, Limits(), age_recipients), memo=Memo())
     names = [spec.name for spec in clusters]
     kept = target is not None and is_kept_by_git(target, names)
     encryption = sealing_of(options) if kept or options.age_recipients else NO_ENCRYPTION

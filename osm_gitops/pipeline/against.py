@@ -19,6 +19,7 @@ from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.plan import ClusterPlan, CurrentObject, CurrentState, Plan
+from osm_gitops.pipeline.memo import Memo
 from osm_gitops.pipeline.options import Outcome, RunOptions
 from osm_gitops.pipeline.planning import prepared
 from osm_gitops.pipeline.rendering import Rendered
@@ -86,6 +87,7 @@ def plan_against(
 
     Problems of that revision are warnings, so that a change may correct them.
     """
+    options = replace(options, memo=Memo())
     problems: list[Problem] = []
     plans: list[ClusterPlan] = []
     pools: list[ObjectRef] = []

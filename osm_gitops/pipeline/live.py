@@ -19,6 +19,7 @@ from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.pipeline.kkp import permitted
 from osm_gitops.pipeline.live_profiles import unwritable_profiles, written_profiles
 from osm_gitops.pipeline.load import SourceReader, gather_inputs, load_settings
+from osm_gitops.pipeline.memo import Memo
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.osm_activity import OsmActivity
 from osm_gitops.pipeline.rendered import prepare
@@ -75,9 +76,10 @@ class LiveState:
 def read_live(spec: ClusterSpec, options: RunOptions, osm: OsmActivity) -> LiveState:
     """Read a cluster's sources and live state, including tokens, and plan. Changes nothing. Raises OsmGitopsError."""
     prepare()
-    settings = load_settings(spec)
+    memo = Memo()
+    settings = load_settings(spec, memo)
     live = options.connections.clusters(spec)
-    reader = SourceReader(spec, settings, options.environment, options.keys, options.connections)
+    reader = SourceReader(spec, settings, options.environment, options.keys, options.connections, memo)
     inputs = gather_inputs(reader, tokens=False)
     inputs.break_unfit()
     for note in dict.fromkeys(inputs.notes):

@@ -36,9 +36,12 @@ if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
 
 
-def load_settings(spec: ClusterSpec) -> Settings:
-    """The cluster's settings. Raises InputError with all problems, also those that the cluster had from the start."""
-    return checked_settings(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust, discovered(spec))
+def load_settings(spec: ClusterSpec, memo: Memo | None = None) -> Settings:
+    """The cluster's settings. Raises InputError with all problems, also those that the cluster had from the start.
+
+    With the ``memo`` of its :class:`SourceReader`, overlays are read once for both.
+    """
+    return checked_settings(spec.settings, _stack(spec, memo or Memo(0)), spec.trust, discovered(spec))
 
 
 def given_settings(spec: ClusterSpec) -> tuple[RawSetting, ...]:
@@ -157,7 +160,7 @@ def gather_inputs(
         # Objects of a server are known by name, even if they are invalid.
         unreadable = () if from_cluster else profiles.unreadable
         found.take_profiles(profiles)
-    stack = load_stack(spec.overlays, spec.trust)
+    stack = _stack(spec, reader.memo)
     found.hosts = reader.hosts()
     for each in reader.origins:  # trees add their names themselves
         found.uncommitted += each.uncommitted
@@ -183,6 +186,12 @@ def gather_inputs(
         found.sources += (each.source,)
         found.uncommitted += each.uncommitted
     return found
+
+
+def _stack(spec: ClusterSpec, memo: Memo) -> Stack:
+    """The combined overlays of a cluster; clusters with the same ones share them."""
+    question = ("overlays", tuple((ref, ref.display) for ref in spec.overlays), spec.trust)
+    return memo.get(question, lambda: load_stack(spec.overlays, spec.trust))
 
 
 def _origins_beside(spec: ClusterSpec, stack: Stack, memo: Memo) -> list[Origin]:

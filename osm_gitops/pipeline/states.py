@@ -37,7 +37,7 @@ def desired_states(
     prepare()
     for spec in clusters:
         try:
-            settings = load_settings(spec)
+            settings = load_settings(spec, options.memo)
         except InputError as failure:  # it already names a flag or a place in the fleet file
             problems.extend(failure.problems)
             continue

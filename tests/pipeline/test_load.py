@@ -8,8 +8,11 @@ import pytest
 
 from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
 from osm_gitops.errors import Code
+from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.load import load_inputs
+from osm_gitops.pipeline.load import SourceReader, gather_inputs, load_inputs, load_settings
+from osm_gitops.pipeline.memo import Memo
+from osm_gitops.sops.keys import KeySearch
 from tests.cli.scenes import pool, profile, secret, write_tree
 from tests.faults import placed
 from tests.git.repos import git, new_repository, pin_git
@@ -73,3 +76,21 @@ def test_a_revision_is_read_whatever_the_work_tree_holds(tmp_path: Path, monkeyp
     assert [machine.kubelet for machine in inputs.machines] == ["1.34.2"]
     assert list(inputs.profiles) == [("kube-system", "osp-a")]
     assert inputs.sources == (f"pools@{head}",)
+
+
+def test_the_overlays_of_settings_and_inputs_are_of_one_moment(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", pool(), profile())
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text(
+        "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\n"
+        "settings: {nodeHTTPProxy: http://proxy:3128}\n"
+        "patches: [{target: {name: osp-a}, merge: {spec: {osVersion: '99'}}}]\n"
+    )
+    tree = TreeRef(tmp_path / "tree", "tree")
+    spec = ClusterSpec("c", SourceSpec(tree, tree, tree), (), None, overlays=(OverlayRef(overlay, "overlay.yaml"),))
+    memo = Memo()
+    settings = load_settings(spec, memo)
+    overlay.write_text("it is being written")
+    inputs = gather_inputs(SourceReader(spec, settings, {}, KeySearch({}), None, memo))
+    assert settings.http_proxy == "http://proxy:3128"
+    assert inputs.profiles["kube-system", "osp-a"].manifest.body["spec"]["osVersion"] == "99"
