@@ -23,7 +23,8 @@ from typing import IO, Any, Final, NoReturn
 
 from osm_gitops.errors import OsmGitopsError
 
-SECONDS: Final = 10
+SECONDS: Final = 20
+"""Three times what the largest inputs take on a slow machine: it tells what grows without bounds, not what is slow."""
 MEMORY: Final = 600 << 20
 _PATIENCE: Final = 12
 """A child that waits, or shares the machine, may take so many times its CPU time before it counts as hanging."""
