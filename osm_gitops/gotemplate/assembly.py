@@ -24,6 +24,8 @@ from osm_gitops.gotemplate.values import Nil, Pointer, StringMap, Struct
 
 REMEMBERED: Final = 256  # results per template or file: a fleet has fewer kinds of pools, and memory is bounded
 REMEMBERED_SIZE: Final = 8 << 20  # characters of their texts, of the same reason
+_TRIAL: Final = 64  # results in a row of which none was known: it is no use to remember more of them
+_PAUSE: Final = 256  # results that are not remembered then, before the next trial
 _MOST_TEXTS: Final = 2_000  # templates and files of an engine that profiles may share
 
 
@@ -33,17 +35,29 @@ Result = TypeVar("Result", str, "_Snippet")
 @dataclass(slots=True)
 class Memo:
     """Results of one template by the data that it reads; MachineDeployments that agree share a text, or a fault: a
-    template that reaches a bound takes the most time of all."""
+    template that reaches a bound takes the most time of all.
+
+    Some templates read what no two MachineDeployments have in common, such as a token. To remember their results takes
+    as long as to render a small template, so the memo pauses when nothing that it has is asked for.
+    """
 
     key: Callable[[Mapping[str, Any]], Any]
     results: dict[Any, Any] = field(default_factory=dict)
     size: int = 0
+    useless: int = 0
+    pause: int = 0
 
-    def result(self, key: Any, render: Callable[[], Result]) -> Result:
-        """The known result for this data, or what ``render`` returns; raises TemplateFault."""
+    def result(self, data: Mapping[str, Any], render: Callable[[], Result], parts: Sequence[_Snippet] = ()) -> Result:
+        """The known result for this data and these parts, or what ``render`` returns; raises TemplateFault."""
+        if self.pause:
+            self.pause -= 1
+            return render()
+        key = (self.key(data), *parts) if parts else self.key(data)
         found: Result | TemplateFault | None = self.results.get(key)
         if found is None:
             found = self._keep(key, render)
+        else:
+            self.useless = 0
         if isinstance(found, TemplateFault):
             raise found.with_traceback(None)
         return found
@@ -60,6 +74,9 @@ class Memo:
             self.size = 0
         self.results[key] = found
         self.size += size
+        self.useless += 1
+        if self.useless == _TRIAL:
+            self.useless, self.pause = 0, _PAUSE
         return found
 
 
@@ -257,11 +274,8 @@ class _GoText:
     def render(self, machine: Machine, snippets: Mapping[str, _Snippet]) -> str:
         """The output of a text with actions for one MachineDeployment; ``snippets`` are the results of templates."""
         program, known = self.compiled()
-        key = known.key(machine.frozen)
-        if program.includes:
-            key = (key, *[snippets[name] for name in program.includes])
-        found = known.results.get(key)
-        return found if type(found) is str else known.result(key, lambda: program.render(machine.values()))
+        parts = [snippets[name] for name in program.includes] if program.includes else ()
+        return known.result(machine.frozen, lambda: program.render(machine.values()), parts)
 
 
 @dataclass(slots=True)
@@ -277,11 +291,7 @@ class _GoTemplate(_GoText):
     def snippet(self, machine: Machine) -> _Snippet:
         """The result of one with actions for one MachineDeployment."""
         program, known = self.compiled()
-        key = known.key(machine.frozen)
-        found = known.results.get(key)
-        if type(found) is _Snippet:
-            return found
-        return known.result(key, lambda: _Snippet(program.render(machine.values())))
+        return known.result(machine.frozen, lambda: _Snippet(program.render(machine.values())))
 
 
 class CompiledHalf(Protocol):
@@ -535,7 +545,7 @@ class JinjaHalf:
                 raise TemplateFault("it prints half of a surrogate pair, which is no character", program.name)
             return text
 
-        return known.result(known.key(machine.frozen), text)
+        return known.result(machine.frozen, text)
 
     def _printed(self, name: str, machine: Machine) -> str:
         """``template("x")`` in Jinja2: the template x as a Go template's ``template`` would print it."""

@@ -4,6 +4,7 @@ renderings")."""
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -218,7 +219,29 @@ def test_a_template_that_fails_is_run_once_for_the_same_data() -> None:
 
     for name in ("a", "a", "b", "a"):
         with pytest.raises(BoundExceeded) as raised:
-            known.result(known.key({"Name": name}), lambda name=name: endless(name))  # type: ignore[misc]
+            known.result({"Name": name}, lambda name=name: endless(name))  # type: ignore[misc]
         assert (raised.value.template, raised.value.line) == ("/opt/loop", 3)
 
     assert runs == ["a", "b"]
+
+
+def test_what_no_two_pools_have_in_common_is_remembered_for_a_while_only() -> None:
+    known, runs = memo({"Name"}, {"Name": "string"}), []
+
+    def render(name: str) -> str:
+        runs.append(name)
+        return f"of {name}"
+
+    def asked(names: Iterable[str]) -> list[str]:
+        runs.clear()
+        for name in names:
+            assert known.result({"Name": name}, lambda name=name: render(name)) == f"of {name}"  # type: ignore[misc]
+        return list(runs)
+
+    alike = ["a", "b"] * 500
+    assert asked(alike) == ["a", "b"]
+    different = [str(number) for number in range(2_000)]
+    assert asked(different) == different
+    assert len(known.results) < 500
+    assert len(asked(alike)) < 300  # once the pause is over, it is of use again
+    assert asked(alike) == []
