@@ -174,14 +174,15 @@ class GoContext(Context):
 class _Generator(CodeGenerator):
     """Jinja2's code generator without evaluating anything but literals while compiling.
 
-    What prints a value gives a text already, so there is no ``str()`` around it.
+    What prints a value gives a text already, so there is no ``str()`` around it. A text, as most values are, is printed
+    without a call.
     """
 
-    def _output_child_pre(self, _node: nodes.Expr, _frame: Frame, finalize: Any) -> None:
-        self.write(finalize.src)
+    def _output_child_pre(self, _node: nodes.Expr, _frame: Frame, _finalize: Any) -> None:
+        self.write("(_printed if (_printed := ")
 
-    def _output_child_post(self, _node: nodes.Expr, _frame: Frame, _finalize: Any) -> None:
-        self.write(")")
+    def _output_child_post(self, _node: nodes.Expr, _frame: Frame, finalize: Any) -> None:
+        self.write(f").__class__ is str else {finalize.src}_printed))")
 
     def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
         if not isinstance(node, nodes.Const | nodes.TemplateData):
