@@ -133,10 +133,12 @@ def template_digest(template: Json) -> str:
 
 def without_empty(value: Json) -> Json:
     """A value without nested keys whose value is null, false, zero or empty."""
-    if isinstance(value, str):  # as most are
-        return value
-    if isinstance(value, Mapping):
-        return {key: kept for key, each in value.items() if (kept := without_empty(each))}
+    if isinstance(value, dict):
+        return {
+            key: kept
+            for key, each in value.items()
+            if (kept := each if each.__class__ is str else without_empty(each))  # as most are
+        }
     return [without_empty(each) for each in value] if isinstance(value, list | tuple) else value
 
 
