@@ -38,6 +38,7 @@ DOORS: dict[str, str | tuple[str, ...]] = {
     "typer": ("cli", "commands"),
     "click": "cli",
     "re2": "gocompat/regex.py",
+    "pybase64": "gocompat/basetext.py",
 }
 
 

@@ -6,16 +6,23 @@ import base64
 import re
 from typing import Final
 
+import pybase64
+
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.text import to_bytes
 
-_STANDARD: Final = re.compile("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+def encode_base64(data: bytes) -> str:
+    """``base64.StdEncoding.EncodeToString``."""
+    return pybase64.b64encode_as_string(data)
 
 
 def decode_base64(text: str) -> bytes | None:
     """The bytes, or ``None`` for invalid base64. Line ends are ignored, padding is required."""
-    joined = text.replace("\r", "").replace("\n", "")
-    return base64.b64decode(joined) if _STANDARD.fullmatch(joined) else None
+    try:
+        return pybase64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
+    except ValueError:
+        return None
 
 
 _BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import base64
 import math
 import re
 from typing import Any, Final
 
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.gojson import Fields
 from osm_gitops.gocompat.numbers import format_float
@@ -84,7 +84,7 @@ def looks_sexagesimal(text: str) -> bool:
 
 def base64_lines(text: str) -> str:
     """The bytes of ``text`` as a ``!!binary`` scalar: one line, or lines of 70 characters each with its line break."""
-    encoded = base64.b64encode(to_bytes(text)).decode()
+    encoded = encode_base64(to_bytes(text))
     if len(encoded) < 70:
         return encoded
     return "".join(f"{encoded[start : start + 70]}\n" for start in range(0, len(encoded), 70))

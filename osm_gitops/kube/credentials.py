@@ -24,6 +24,7 @@ from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.bounded.programs import Limits, ProgramLimitError, run_program
 from osm_gitops.children import for_plugin
 from osm_gitops.errors import Code, InputError, input_error
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.kube.kubeconfig import Context, Entry, plugin_command
 
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -119,7 +120,7 @@ def _spec(context: Context, body: Mapping[str, Any]) -> Mapping[str, Any]:
         path = cluster.file("certificate-authority")
         if path and "certificate-authority-data" not in passed:
             try:
-                passed["certificate-authority-data"] = base64.b64encode(read_file(path, SMALL)).decode()
+                passed["certificate-authority-data"] = encode_base64(read_file(path, SMALL))
             except OSError as fault:
                 what = f"the file of certificate-authority cannot be read: {fault.strerror}"
                 raise input_error(Code.CREDENTIAL_PLUGIN, what, where=str(cluster.path)) from None
@@ -281,7 +282,7 @@ def _authorization(issued: Issued, user: Entry) -> Iterator[tuple[str, str]]:
         yield "Authorization", f"Bearer {issued.token}"
     elif user.text("username"):
         pair = f"{user.text('username')}:{user.text('password')}".encode()
-        yield "Authorization", f"Basic {base64.b64encode(pair).decode()}"
+        yield "Authorization", f"Basic {encode_base64(pair)}"
 
 
 def _impersonation(user: Entry) -> Iterator[tuple[str, str]]:

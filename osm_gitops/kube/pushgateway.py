@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from base64 import b64encode, urlsafe_b64encode
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from osm_gitops.errors import ClusterError, Code, Problem, input_error
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.kube.posting import RETRIES, UnansweredError, post
 from osm_gitops.kube.transport import Call, RetryPolicy
 
@@ -39,7 +40,7 @@ class Pushgateway:
             )
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         userinfo = parts.netloc.rpartition("@")[0]
-        basic = f"Basic {b64encode(unquote(userinfo).encode()).decode()}" if userinfo else ""
+        basic = f"Basic {encode_base64(unquote(userinfo).encode())}" if userinfo else ""
         return cls(f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}", basic)
 
     def push(self, text: str, group: Mapping[str, str], environment: Mapping[str, str], *, whole: bool = True) -> None:

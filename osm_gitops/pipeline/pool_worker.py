@@ -5,7 +5,6 @@ worker imports all of this when it starts, and it may read nothing.
 from __future__ import annotations
 
 import json
-from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -13,6 +12,7 @@ from osm_gitops.config.overlay_stack import Stack
 from osm_gitops.config.patches import PatchedProfile, patch_profile
 from osm_gitops.config.stacking import stack_overlays
 from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.gocompat.basetext import read_base64
 from osm_gitops.gotemplate.assembly import forget_results
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
@@ -86,7 +86,7 @@ def _sizes(pool: ResolvedPool, objects: Iterable[DesiredObject]) -> tuple[HalfSi
     config, machine = pool.provider_config, pool.machine
     secrets = {each.ref.name: each.body for each in objects if each.ref.kind == "Secret"}
     bootstrap, provisioning = (
-        b64decode(secrets[name]["data"]["cloud-config"]).decode(errors="surrogateescape")
+        read_base64(secrets[name]["data"]["cloud-config"]).decode(errors="surrogateescape")
         for name in (machine.bootstrap_secret_name, machine.provisioning_secret_name)
     )
     found = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from osm_gitops.errors import InputError
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
 from osm_gitops.model.inputs import ConfigMapFact, Facts, SecretFact
 from osm_gitops.model.machine import KubeletOptions, MachineDeployment, Network, OsSpec, ProviderConfig
@@ -27,7 +27,7 @@ MINORS: Final = tuple(f"v1.{minor}.4" for minor in range(31, 37))
 PEM: Final = "\n".join(
     (
         "-----BEGIN CERTIFICATE-----",
-        *(base64.b64encode(bytes(48)).decode(),) * 12,
+        *(encode_base64(bytes(48)),) * 12,
         "-----END CERTIFICATE-----\n",
     )
 )
@@ -374,7 +374,7 @@ def _secret(key: tuple[str, str], data: dict[str, str], kind: str = "Opaque") ->
 
 
 def _cluster_info() -> ConfigMapFact:
-    authority = base64.b64encode(PEM.encode()).decode()
+    authority = encode_base64(PEM.encode())
     config: Json = {
         "apiVersion": "v1",
         "kind": "Config",

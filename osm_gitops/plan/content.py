@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -18,6 +16,7 @@ from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from osm_gitops.bounded.json_values import parse_json
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.model.objects import LAST_APPLIED, Json
 from osm_gitops.model.plan import TextChange
 
@@ -83,10 +82,8 @@ def _dedent(block: str) -> str:
 
 def _decoded(block: str) -> str:
     content = _dedent(block)
-    try:
-        return b64decode(content, validate=True).decode()
-    except (Base64Error, ValueError):
-        return content
+    decoded = _decode(content)
+    return decoded if isinstance(decoded, str) else content
 
 
 def file_line(path: str, mode: str, encoding: str) -> str:
@@ -232,9 +229,8 @@ def decoded_data(body: Mapping[str, Json], *, without: AbstractSet[str] = frozen
 
 
 def _decode(value: Json) -> str | bytes:
-    try:
-        raw = b64decode(str(value), validate=True)
-    except (Base64Error, ValueError):
+    raw = decode_base64(str(value))
+    if raw is None:
         return str(value).encode()
     try:
         return raw.decode()

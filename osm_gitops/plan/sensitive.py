@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from osm_gitops.bounded.json_values import parse_json
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.model.inputs import Facts, Inputs, SecretFact
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, MachineDeployment
 from osm_gitops.model.objects import Json, value_at
@@ -301,7 +302,7 @@ def _decoded(value: str, replaced: Replace) -> str:
 
 
 def _encoded(text: str) -> str:
-    return b64encode(text.encode(errors="surrogateescape")).decode()
+    return encode_base64(text.encode(errors="surrogateescape"))
 
 
 def _leaves(document: Json, replaced: Replace, key: str = "") -> Json:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject, Side
 from osm_gitops.model.objects import (
     CLOUD_INIT_NAMESPACE,
@@ -189,7 +189,7 @@ def _secret(name: str, texts: Mapping[str, str], annotations: Mapping[str, str])
         "kind": "Secret",
         "type": "Opaque",
         "metadata": _metadata(name, CLOUD_INIT_NAMESPACE, annotations),
-        "data": {key: b64encode(text.encode()).decode() for key, text in texts.items()},
+        "data": {key: encode_base64(text.encode()) for key, text in texts.items()},
     }
 
 

@@ -9,7 +9,6 @@ from the API server, where the data of a Secret may have 1 MiB.
 from __future__ import annotations
 
 import zlib
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,6 +17,7 @@ from typing import Final, Literal
 from urllib.parse import quote_plus
 
 from osm_gitops.errors import Code, Problem, input_error
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.gocompat.text import trim_space
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE
 from osm_gitops.model.profile import ConfigHalf, File, Modules, OperatingSystemConfig, Unit
@@ -60,7 +60,7 @@ def permissions_text(permissions: int) -> str:
 @lru_cache(maxsize=512)
 def _file(file: File) -> str:
     encoding = f"\n  encoding: '{file.encoding}'" if file.encoding else ""
-    content = b64encode(file.content.encode()).decode() if file.encoding == "b64" else file.content
+    content = encode_base64(file.content.encode()) if file.encoding == "b64" else file.content
     head = f"\n- path: '{file.path}'\n  permissions: '{permissions_text(file.permissions)}'{encoding}\n  content: |-\n"
     return f"{head}{_indent(4, content)}\n"
 

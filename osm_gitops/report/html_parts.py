@@ -7,12 +7,12 @@ page by mistake cannot run, and ``style`` attributes have no effect.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterable
 from hashlib import sha256
 from html import escape
 from typing import Final
 
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.model.objects import Json
 
 STYLE: Final = """\
@@ -112,7 +112,7 @@ def foot(script: str = "") -> str:
 
 
 def _hash(text: str) -> str:
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+    return f"sha256-{encode_base64(sha256(text.encode()).digest())}"
 
 
 def embedded(name: str, data: Json) -> str:

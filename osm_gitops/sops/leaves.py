@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from osm_gitops.gocompat.basetext import decode_base64, encode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import format_float, parse_bool, parse_float, parse_int
 from osm_gitops.gocompat.text import from_bytes, runes
@@ -77,8 +77,8 @@ def seal(cipher: AESGCM, plain: bytes, path: str, kind: str) -> str:
     iv = urandom(_IV_BYTES)
     data = cipher.encrypt(iv, plain, path.encode())
     return (
-        f"ENC[AES256_GCM,data:{_base64(data[:-_TAG_BYTES])},iv:{_base64(iv)},"
-        f"tag:{_base64(data[-_TAG_BYTES:])},type:{kind}]"
+        f"ENC[AES256_GCM,data:{encode_base64(data[:-_TAG_BYTES])},iv:{encode_base64(iv)},"
+        f"tag:{encode_base64(data[-_TAG_BYTES:])},type:{kind}]"
     )
 
 
@@ -87,13 +87,10 @@ def unseal(cipher: AESGCM, text: str, path: str) -> tuple[bytes, str]:
     pieces = _pieces(text)
     if not pieces:
         raise BrokenLeaf("the value is not encrypted, or its ENC[…] is damaged")
-    data, iv, tag, kind = pieces
-    try:
-        sealed = a2b_base64(data, strict_mode=True) + a2b_base64(tag, strict_mode=True)
-        nonce = a2b_base64(iv, strict_mode=True)
-    except ValueError:
-        raise BrokenLeaf("the base64 inside of ENC[…] is damaged") from None
-    return _decrypt(cipher, nonce, sealed, path.encode()), kind
+    data, nonce, tag = map(decode_base64, pieces[:3])
+    if data is None or nonce is None or tag is None:
+        raise BrokenLeaf("the base64 inside of ENC[…] is damaged")
+    return _decrypt(cipher, nonce, data + tag, path.encode()), pieces[3]
 
 
 def _pieces(text: str) -> tuple[str, str, str, str] | None:
@@ -154,10 +151,6 @@ def _text(plain: bytes) -> str:
         return plain.decode()
     except UnicodeDecodeError:
         return runes(from_bytes(plain))
-
-
-def _base64(data: bytes) -> str:
-    return b2a_base64(data, newline=False).decode("ascii")
 
 
 _READERS: Final[dict[str, Any]] = {

@@ -8,7 +8,6 @@ requests from forks, whose runs get no keys. What is rendered from placeholders 
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -16,6 +15,7 @@ from hashlib import sha256
 from typing import Final
 
 from osm_gitops.errors import Code, EncryptionError, Problem
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
@@ -145,7 +145,7 @@ def _datum(key: str, value: Json, *, encoded: bool) -> Json:
     if not sealed_type(value):
         return _value(value)
     text = _form(key, value)
-    return b64encode(text.encode()).decode() if encoded else text
+    return encode_base64(text.encode()) if encoded else text
 
 
 def _form(key: str, sealed: str) -> str:
@@ -167,7 +167,7 @@ def _form(key: str, sealed: str) -> str:
 
 def _text(sealed: str) -> str:
     """The base64 of a JSON object, which is also accepted as a Google service account or a kubeconfig."""
-    return b64encode(json.dumps({"encrypted": _digest(sealed)}).encode()).decode()
+    return encode_base64(json.dumps({"encrypted": _digest(sealed)}).encode())
 
 
 def _digest(sealed: str) -> str:

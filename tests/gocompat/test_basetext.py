@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osm_gitops.gocompat.basetext import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64, encode_base64
 
 
 @pytest.mark.parametrize(
@@ -26,11 +26,14 @@ def test_line_ends_count_for_nothing(text: str, data: bytes) -> None:
     assert decode_base64(text) == data
 
 
-@pytest.mark.parametrize("text", ["YQ", "YQ=", "Y Q==", "YQ==YQ==", "-_-_", "a", "====", "YQ===", "ä"])
+@pytest.mark.parametrize(
+    "text", ["YQ", "YQ=", "Y Q==", "YQ==YQ==", "-_-_", "a", "====", "YQ===", "YWJj=", "ä", "\udcff"]
+)
 def test_padding_is_demanded_and_nothing_else_allowed(text: str) -> None:
     assert decode_base64(text) is None
 
 
 @given(st.binary())
 def test_what_was_encoded_is_decoded(data: bytes) -> None:
-    assert decode_base64(base64.b64encode(data).decode()) == data
+    assert encode_base64(data) == base64.b64encode(data).decode()
+    assert decode_base64(encode_base64(data)) == data

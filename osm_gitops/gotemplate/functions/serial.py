@@ -15,7 +15,7 @@ from dataclasses import fields
 from typing import Any, Final, cast
 
 from osm_gitops.gocompat import gojson, toml, yaml3
-from osm_gitops.gocompat.basetext import read_base32, read_base64
+from osm_gitops.gocompat.basetext import encode_base64, read_base32, read_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.gojson import Fields, NestedTooDeep
 from osm_gitops.gocompat.text import byte_len, from_bytes, normalise, to_bytes
@@ -380,12 +380,12 @@ def _bounded(text: str) -> str:
     return text
 
 
-def encode_base64(text: str) -> str:
+def base64_text(text: str) -> str:
     budget().size(byte_len(text) * 4 // 3)
-    return base64.b64encode(to_bytes(text)).decode()
+    return encode_base64(to_bytes(text))
 
 
-def encode_base32(text: str) -> str:
+def base32_text(text: str) -> str:
     budget().size(byte_len(text) * 8 // 5)
     return base64.b32encode(to_bytes(text)).decode()
 
@@ -438,9 +438,9 @@ FUNCTIONS: Final = (
     GoFunction("mustFromJson", "string", must_from_json),
     GoFunction("toToml", "any", to_toml, "string"),
     GoFunction("fromToml", "string", from_toml),
-    GoFunction("b64enc", "string", encode_base64, returns="string"),
+    GoFunction("b64enc", "string", base64_text, returns="string"),
     GoFunction("b64dec", "string", decoded_base64, returns="string"),
-    GoFunction("b32enc", "string", encode_base32, returns="string"),
+    GoFunction("b32enc", "string", base32_text, returns="string"),
     GoFunction("b32dec", "string", decoded_base32, returns="string"),
     GoFunction("sha1sum", "string", sha1, returns="string"),
     GoFunction("sha256sum", "string", sha256, returns="string"),

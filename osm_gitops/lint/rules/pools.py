@@ -6,11 +6,12 @@ They are reported at the field of the MachineDeployment, since the profile that 
 from __future__ import annotations
 
 import re
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final
 
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import parse_version
 from osm_gitops.lint.rules.boot_file import MOST_REMARKS, closest_match
@@ -140,7 +141,7 @@ def _body_fault(text: str) -> str:
         return "is not the type, the key and a comment"
     # The key begins with the length and the name of its type; a certificate's has another one.
     name, body = match.groups()
-    start = b64encode(len(name).to_bytes(4) + name.encode()).decode()[: (4 + len(name)) // 3 * 4]
+    start = encode_base64(len(name).to_bytes(4) + name.encode())[: (4 + len(name)) // 3 * 4]
     if not re.fullmatch(r"[A-Za-z0-9+/]+={0,2}", body):
         return "has characters that a key does not have"
     if not (body.startswith(start) or start.startswith(body)):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
+from osm_gitops.gocompat.basetext import encode_base64
 from osm_gitops.lint.rules.boot_file import BootDocument, Remark, line_of, to_finding
 from osm_gitops.lint.rules.boot_model import is_shell_script
 from osm_gitops.lint.rules.files import SECRET, check_secrets, everyone_reads
@@ -87,7 +87,7 @@ def forms(secret: str) -> Iterator[str]:
     data = secret.encode()
     yield from (secret, json.dumps(secret)[1:-1], quote(secret, safe=""), data.hex())
     for skipped in range(3):
-        encoded = b64encode(bytes(skipped) + data).decode().rstrip("=")
+        encoded = encode_base64(bytes(skipped) + data).rstrip("=")
         # The first and the last characters depend on what is beside the text.
         start = (0, 2, 3)[skipped]
         end = len(encoded) if (skipped + len(data)) % 3 == 0 else len(encoded) - 1

@@ -6,13 +6,12 @@ kubeconfig", "Certificate authority" and "Bootstrap kubeconfig"; design.md, "Clu
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, ParamSpec, TypeVar
 
 from osm_gitops.errors import Code, InputError, Problem, input_error
-from osm_gitops.gocompat.basetext import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64, encode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.net import parse_ip
 from osm_gitops.gocompat.text import runes
@@ -245,7 +244,7 @@ def _encode(document: dict[str, Json]) -> str:
 
 
 def _members(cluster: Cluster) -> dict[str, Json]:
-    data = {"certificate-authority-data": b64encode(cluster.ca_data).decode()} if cluster.ca_data else {}
+    data = {"certificate-authority-data": encode_base64(cluster.ca_data)} if cluster.ca_data else {}
     return {**cluster.other, **data, "server": cluster.server}
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +14,7 @@ from threading import Lock
 from typing import Final
 
 from osm_gitops.errors import ClusterError, Code, Problem, input_error
-from osm_gitops.gocompat.basetext import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64, encode_base64
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.kinds import SECRET, SERVICE_ACCOUNT
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
@@ -147,7 +146,7 @@ def _random(length: int) -> str:
 
 
 def _encoded(text: str) -> str:
-    return b64encode(text.encode()).decode()
+    return encode_base64(text.encode())
 
 
 _LEGACY_TYPE = "kubernetes.io/service-account-token"
@@ -324,5 +323,5 @@ def _body(key: str, text: str, annotations: Mapping[str, str]) -> dict[str, Json
             "labels": {MANAGED_BY_LABEL: MANAGED_BY, COMPONENT_LABEL: COMPONENT},
             "annotations": dict(annotations),
         },
-        "data": {"kubeconfig": b64encode(text.encode()).decode()},
+        "data": {"kubeconfig": encode_base64(text.encode())},
     }

@@ -7,7 +7,6 @@ import secrets
 import socket
 import subprocess
 import sys
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from osm_gitops.commands.boot.lane.authority import issue
 from osm_gitops.commands.boot.lane.binaries import Binaries
 from osm_gitops.commands.boot.lane.needs import output
 from osm_gitops.errors import Code, LaneError, Problem
+from osm_gitops.gocompat.basetext import encode_base64
 
 ADMIN: Final = "admin"
 SETTINGS_NAMESPACE: Final = "cloud-init-settings"
@@ -207,7 +207,7 @@ def control_plane(folder: Path, binaries: Binaries, kubectl: Path, manager: Path
 
 
 def _write_kubeconfig(path: Path, server: str, authority: str, token: str) -> Path:
-    trust = b64encode(authority.encode()).decode()
+    trust = encode_base64(authority.encode())
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -223,7 +223,7 @@ def _write_kubeconfig(path: Path, server: str, authority: str, token: str) -> Pa
 
 def cluster_info(server: str, authority: str) -> Object:
     """The ConfigMap by which machines find the API server, as kubeadm writes it."""
-    trust = b64encode(authority.encode()).decode()
+    trust = encode_base64(authority.encode())
     place = {"server": server, "certificate-authority-data": trust}
     config = {"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "", "cluster": place}]}
     namespace, name = CLUSTER_INFO
