@@ -63,7 +63,8 @@ def annotations_hash(annotations: Mapping[str, str] | None) -> str:
     if not text.isascii():
         return hashlib.sha256(canonical(dict(annotations))).hexdigest()
     for char in "<>&":
-        text = text.replace(char, _HTML_ESCAPES[char])
+        if char in text:  # which is much faster to tell
+            text = text.replace(char, _HTML_ESCAPES[char])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
