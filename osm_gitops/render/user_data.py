@@ -105,7 +105,7 @@ def _sorted_keys(mapping: Mapping[str, object]) -> list[str]:
 
 def _indent(depth: int, text: str) -> str:
     blanks = " " * depth
-    return blanks + text.replace("\n", "\n" + blanks)
+    return blanks + (text.replace("\n", "\n" + blanks) if "\n" in text else text)
 
 
 def edge_script(bootstrap_secret_name: str, token: str, server: str) -> str:
