@@ -19,8 +19,10 @@ def encode_base64(data: bytes) -> str:
 
 def decode_base64(text: str) -> bytes | None:
     """The bytes, or ``None`` for invalid base64. Line ends are ignored, padding is required."""
+    if "\n" in text or "\r" in text:
+        text = text.replace("\r", "").replace("\n", "")
     try:
-        return pybase64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
+        return pybase64.b64decode(text, validate=True)
     except ValueError:
         return None
 

@@ -19,7 +19,7 @@ from osm_gitops.yaml.emit import LONGEST_KEY, PLAIN
 Json = Any
 
 _DEEPEST: Final = 100
-_ASCII: Final = bytes(range(0x20, 0x7F)) + b"\t\n"
+_CONTROL: Final = tuple(char for char in map(chr, (*range(0x20), 0x7F)) if char not in "\t\n")
 _LONG: Final = 100
 _MEMBER: Final = re.compile(
     rf'(?:({PLAIN.pattern})|"([^"\\\t\n]*+)"):(?:\ (?:(?![^\n]{{{_LONG}}})({PLAIN.pattern})(?=\n)|([^\n]++)))?\n'
@@ -82,8 +82,8 @@ def read_canonical(text: str, shared: SharedEntries | None = None) -> tuple[dict
 
 
 def _is_printable(text: str) -> bool:
-    if text.isascii():
-        return not text.encode().translate(None, _ASCII)
+    if text.isascii():  # to look for each of them is faster than to look at each character
+        return not any(map(text.__contains__, _CONTROL))
     return text.replace("\n", "").replace("\t", "").isprintable()
 
 
