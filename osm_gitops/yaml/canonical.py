@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from string import ascii_letters
 from sys import intern
 from typing import Any, Final, NoReturn
 
 from osm_gitops.gocompat.yaml3 import resolve
-from osm_gitops.yaml.emit import LONGEST_KEY, PLAIN
+from osm_gitops.yaml.emit import LONGEST_KEY, PLAIN, has_control, is_one_word
 
 Json = Any
 
 _DEEPEST: Final = 100
-_CONTROL: Final = tuple(char for char in map(chr, (*range(0x20), 0x7F)) if char not in "\t\n")
 _LONG: Final = 100
 _MEMBER: Final = re.compile(
     rf'(?:({PLAIN.pattern})|"([^"\\\t\n]*+)"):(?:\ (?:(?![^\n]{{{_LONG}}})({PLAIN.pattern})(?=\n)|([^\n]++)))?\n'
@@ -32,7 +30,6 @@ _UNESCAPED: Final = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 _BLOCK: Final = re.compile(r"\|(2?)([+-]?)")
 _CONTENT: Final = re.compile("^[^#]", re.MULTILINE)
 _MOST_SHARED: Final = 4 << 20  # characters
-_FIRST: Final = frozenset(ascii_letters + "_/")
 _LONGEST_WORD: Final = 5
 """No longer text that starts with a letter means anything but itself."""
 
@@ -82,8 +79,8 @@ def read_canonical(text: str, shared: SharedEntries | None = None) -> tuple[dict
 
 
 def _is_printable(text: str) -> bool:
-    if text.isascii():  # to look for each of them is faster than to look at each character
-        return not any(map(text.__contains__, _CONTROL))
+    if text.isascii():
+        return not has_control(text)
     return text.replace("\n", "").replace("\t", "").isprintable()
 
 
@@ -196,19 +193,13 @@ def _scalar(text: str) -> Json:
             raise _OtherForm
         inner: str = quoted[1]
         return _ESCAPE.sub(_unescape, inner) if "\\" in inner else inner
-    if _is_one_word(text) or PLAIN.fullmatch(text):
+    if is_one_word(text) or PLAIN.fullmatch(text):
         return text if len(text) > _LONGEST_WORD else resolve(text, old=True)[1]
     if text == "{}":
         return {}
     if text == "[]":
         return []
     return int(text) if _INTEGER.fullmatch(text) else _refuse()
-
-
-def _is_one_word(text: str) -> bool:
-    """Whether a printable text is plain and has no blanks, as base64 and encrypted values. A pattern takes a hundred
-    times as long for tens of kilobytes."""
-    return text[:1] in _FIRST and text.isascii() and not (" " in text or "\t" in text or text[-1] == ":")
 
 
 @lru_cache(maxsize=1024)

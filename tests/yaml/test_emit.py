@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from osm_gitops.gocompat.yaml3_reader import load_v3
-from osm_gitops.yaml.emit import dump
+from osm_gitops.yaml.emit import PLAIN, dump
 from osm_gitops.yaml.kubernetes import load_documents
 
 
@@ -65,6 +65,16 @@ def test_what_is_no_json_is_refused() -> None:
 def test_a_long_text_with_colons_costs_no_more_than_its_length() -> None:
     text = "a b" * 50_000 + ": "
     assert dump({"a": text}) == f'a: "{text}"\n'
+
+
+@given(
+    st.text("aZ_/09=+", min_size=65, max_size=80),
+    st.sampled_from([*map(chr, range(0x80)), "é", ""]),
+    st.sampled_from([0, 1, 40, -1]),
+)
+def test_a_long_text_is_plain_by_the_same_rule_as_a_short_one(text: str, char: str, at: int) -> None:
+    text = text[:at] + char + text[at:] if at >= 0 else text + char
+    assert (dump(text) == f"{text}\n") == (PLAIN.fullmatch(text) is not None)
 
 
 TEXTS = st.text() | st.lists(
