@@ -60,16 +60,22 @@ class PackedBody(Mapping[str, Json]):
     InputError for the text of a file that is no manifest.
     """
 
-    __slots__ = ("__weakref__", "_plain", "_reference", "_segments", "digest", "like")
+    __slots__ = ("__weakref__", "_digest", "_plain", "_reference", "_segments", "like")
 
     def __init__(self, text: bytes, reference: _Reference, like: Hashable) -> None:
         self._plain: bytes | None = text
         self._segments: tuple[bytes, ...] = ()
         self._reference = reference
-        self.digest = sha256(text).digest()
-        """The SHA-256 of the text."""
+        self._digest = b""
         self.like = like
         """The key of similar texts."""
+
+    @property
+    def digest(self) -> bytes:
+        """The SHA-256 of the text."""
+        if not self._digest:
+            self._digest = sha256(self.text).digest()
+        return self._digest
 
     @property
     def text(self) -> bytes:

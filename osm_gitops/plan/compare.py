@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from operator import is_
 from sys import intern
+from typing import Final
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject
@@ -409,24 +410,27 @@ def _own_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:
     return own
 
 
+_NO_COLLECTIONS: Final = frozenset({str, int, bool, float})
+
+
 def without_nulls(value: Json) -> Json:
     """A null equals an absent key: the API server prunes it (osm-behaviour.md, "OperatingSystemConfig"). What has no
     nulls is returned as it is."""
     kind = value.__class__  # fast path: isinstance() of an abstract class is slow
-    if kind is int or kind is bool or kind is str:
+    if kind in _NO_COLLECTIONS:
         return value
     if kind is dict or isinstance(value, Mapping):
-        found: dict[str, Json] = {}
-        same = True
+        changed: dict[str, Json] = {}
         for key, inner in value.items():
-            if inner.__class__ is str:
-                found[key] = inner
-            elif inner is not None:
-                kept = found[key] = without_nulls(inner)
-                same = same and kept is inner
-            else:
-                same = False
-        return value if same else found
+            if inner.__class__ in _NO_COLLECTIONS:
+                continue
+            kept = without_nulls(inner)
+            if kept is not inner or inner is None:
+                changed[key] = kept
+        if not changed:
+            return value
+        both = {key: changed.get(key, inner) for key, inner in value.items()}
+        return {key: inner for key, inner in both.items() if inner is not None}
     if kind is list or isinstance(value, tuple):
         entries = [without_nulls(inner) for inner in value]
         return value if all(map(is_, entries, value)) else entries

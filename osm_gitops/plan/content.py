@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import TypeAlias
-from urllib.parse import unquote_to_bytes
 
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.model.objects import LAST_APPLIED, Json
 from osm_gitops.model.plan import TextChange
+from osm_gitops.render.ignition import decode_data_url
 
 # Most texts of a changed object are the same as before, so they are decoded only if they differ: what a text is made
 # from, and how.
@@ -147,7 +147,7 @@ def _decoded_url(source: str) -> str:
     if not source.startswith("data:,"):
         return source
     try:
-        return unquote_to_bytes(source[6:]).decode()
+        return decode_data_url(source)
     except UnicodeError:
         return source
 
@@ -375,7 +375,8 @@ def _readable(value: Json) -> str:
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, Mapping) else {}
+    # Fast path: isinstance() of an abstract class is slow.
+    return value if value.__class__ is dict or isinstance(value, Mapping) else {}
 
 
 def _sequence(value: Json) -> Sequence[Json]:

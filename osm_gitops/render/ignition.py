@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, TypeVar
+from urllib.parse import unquote_to_bytes
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.gojson import encode
@@ -192,7 +193,7 @@ _MACHINE_NAME_FILE: Final = (
     '"contents":{"source":"data:,%3CMACHINE_NAME%3E","verification":{}},"mode":384}'
 )
 _HIGHEST_MODE: Final = 0o7777
-# The percent sign first: the others bring new ones.
+# The percent sign first: the others bring new ones. None is a digit of an escape.
 _ESCAPES: Final = tuple((character, f"%{ord(character):02X}") for character in '% \n\t"#$&+,/:;<=>?@[\\]^`{|}')
 _LINE_END: Final = "%0A"
 _LONGEST_REMEMBERED: Final = 300
@@ -288,6 +289,18 @@ def _mode(permissions: int) -> int:
 def data_url(content: str) -> str:
     """``content`` as a ``data:`` URL, percent-encoded."""
     return f"data:,{_ENCODED_LINES.encoded(content)}"
+
+
+def decode_data_url(url: str) -> str:
+    """The content of a ``data:,…`` URL. Raises UnicodeError if it is not UTF-8."""
+    encoded = text = url.removeprefix("data:,")
+    percent, *others = _ESCAPES
+    for character, escape in others:
+        if escape in text:
+            text = text.replace(escape, character)
+    if text.count("%") != text.count(percent[1]):  # there are escapes that data_url() does not write
+        return unquote_to_bytes(encoded).decode()
+    return text.replace(percent[1], "%")
 
 
 class _EncodedLines:

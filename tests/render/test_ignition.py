@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.profile import ConfigHalf, DropIn, File, OperatingSystemConfig, Unit
-from osm_gitops.render.ignition import data_url, render_ignition
+from osm_gitops.render.ignition import data_url, decode_data_url, render_ignition
 from osm_gitops.render.ignition_text import TextFault, literal_block, plain_scalar, single_quoted
 from osm_gitops.render.user_data import Pool, user_data
 from tests.faults import Expected, placed
@@ -106,6 +106,14 @@ def test_data_urls_are_percent_encoded(content: str) -> None:
     url = data_url(content)
     assert url.isascii()
     assert unquote(url.removeprefix("data:,")) == content
+    assert decode_data_url(url) == content
+
+
+@given(
+    st.lists(st.sampled_from(["%", "%2", "%25", "%0A", "%0a", "%41", "2", "5", "A", "%C3%A9", "é", "x"])).map("".join)
+)
+def test_any_data_url_is_decoded(encoded: str) -> None:
+    assert decode_data_url(f"data:,{encoded}") == unquote(encoded, errors="strict")
 
 
 def test_data_urls_escape_everything_but_the_unreserved_characters() -> None:
