@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import shutil
 import struct
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import GETTER_TOKEN, file, pool, profile, write_fleet, write_tree
 from tests.cli.schemas import checked
+from tests.demo_fleet import DEMO
 from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
@@ -480,6 +482,15 @@ def test_pools_that_cannot_be_rendered_are_told_beside_the_list(tmp_path: Path) 
     assert [each["pool"]["name"] for each in told["failed"]] == ["b"]
     ran = osm_gitops("explain", "b", "--downloads", "--from", "tree")
     assert (ran.code, ran.out) == (1, "")
+
+
+def test_what_was_not_readable_is_told_with_the_pool_that_needs_it(tmp_path: Path) -> None:
+    shutil.copytree(DEMO, tmp_path, dirs_exist_ok=True)
+    ran = osm_gitops("explain", "general", "--downloads", "--cluster", "prod-eu")
+    assert (ran.code, ran.out) == (1, "")
+    (first, _), *others = told(ran.err)
+    assert first is Code.NO_KEY_OPENS
+    assert {code for code, _ in others} == {Code.FACT_MAY_BE_UNREAD}
 
 
 def test_a_list_holds_no_secret(tmp_path: Path) -> None:

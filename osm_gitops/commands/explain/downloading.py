@@ -70,11 +70,11 @@ def downloads_of_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOp
 
 
 def downloads_of(cluster: Loaded, machine: MachineDeployment) -> Downloads:
-    """What the nodes of a pool ask for. Raises InputError if it cannot be rendered."""
+    """What the nodes of a pool ask for. Raises InputError if it cannot be rendered, also with what was not readable."""
     collector = _DownloadCollector(neutral=False)
     collector.cluster(cluster, [machine])
     for failed in collector.failed.values():
-        raise InputError(failed)
+        raise InputError([*cluster.inputs.unreadable, *failed])
     return collector.downloads(())
 
 
