@@ -109,9 +109,7 @@ def test_data_urls_are_percent_encoded(content: str) -> None:
     assert decode_data_url(url) == content
 
 
-@given(
-    st.lists(st.sampled_from(["%", "%2", "%25", "%0A", "%0a", "%41", "2", "5", "A", "%C3%A9", "é", "x"])).map("".join)
-)
+@given(st.lists(st.sampled_from(["%", "%2", "%25", "%0A", "%0a", "%41", "2", "5", "%C3%A9", "é", "x"])).map("".join))
 def test_any_data_url_is_decoded(encoded: str) -> None:
     assert decode_data_url(f"data:,{encoded}") == unquote(encoded, errors="strict")
 
