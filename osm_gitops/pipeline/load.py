@@ -41,7 +41,7 @@ def load_settings(spec: ClusterSpec, memo: Memo | None = None) -> Settings:
 
     With the ``memo`` of its :class:`SourceReader`, overlays are read once for both.
     """
-    return checked_settings(spec.settings, _stack(spec, memo or Memo(0)), spec.trust, discovered(spec))
+    return checked_settings(spec.settings, overlay_stack(spec, memo or Memo(0)), spec.trust, discovered(spec))
 
 
 def given_settings(spec: ClusterSpec) -> tuple[RawSetting, ...]:
@@ -123,14 +123,6 @@ def load_inputs(
     return gather_inputs(reader, tokens=tokens).build()
 
 
-def load_all_profiles(
-    spec: ClusterSpec, settings: Settings, environment: Mapping[str, str], keys: KeySearch, connections: Connections
-) -> Inputs:
-    """As :func:`load_inputs`, with all built-in profiles."""
-    reader = SourceReader(spec, settings, environment, keys, connections)
-    return gather_inputs(reader, unused=True).build()
-
-
 def gather_inputs(
     reader: SourceReader, *, tokens: bool = True, unused: bool = False, rules: Iterable[Origin] = ()
 ) -> ClusterInputs:
@@ -160,7 +152,7 @@ def gather_inputs(
         # Objects of a server are known by name, even if they are invalid.
         unreadable = () if from_cluster else profiles.unreadable
         found.take_profiles(profiles)
-    stack = _stack(spec, reader.memo)
+    stack = overlay_stack(spec, reader.memo)
     found.hosts = reader.hosts()
     for each in reader.origins:  # trees add their names themselves
         found.uncommitted += each.uncommitted
@@ -188,8 +180,9 @@ def gather_inputs(
     return found
 
 
-def _stack(spec: ClusterSpec, memo: Memo) -> Stack:
-    """The combined overlays of a cluster; clusters with the same ones share them."""
+def overlay_stack(spec: ClusterSpec, memo: Memo) -> Stack:
+    """The combined overlays of a cluster; clusters with the same ones share them. Raises InputError with all
+    problems."""
     question = ("overlays", tuple((ref, ref.display) for ref in spec.overlays), spec.trust)
     return memo.get(question, lambda: load_stack(spec.overlays, spec.trust))
 

@@ -39,7 +39,8 @@ from osm_gitops.kube.kubeconfig import Entry, read_kubeconfig
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.kkp import Discovery, settings_problems
-from osm_gitops.pipeline.load import given_settings, load_inputs, load_settings
+from osm_gitops.pipeline.load import SourceReader, gather_inputs, given_settings, load_settings
+from osm_gitops.pipeline.memo import Memo
 from osm_gitops.sops.recipients import shown
 from osm_gitops.sops.rules import Rule
 from osm_gitops.targets.commits import GitPlace
@@ -159,9 +160,10 @@ def look_at_source(
     spec: ClusterSpec, keys: Keys, connections: Connections, warnings: State = State.NOTE
 ) -> Iterator[Finding]:
     """Settings and objects of a cluster, of trees and of API servers; ``warnings`` of them count as said."""
-    area = f"cluster {spec.name}"
+    area, memo = f"cluster {spec.name}", Memo()
     try:
-        inputs = load_inputs(spec, load_settings(spec), keys.environment, keys.search, connections)
+        settings = load_settings(spec, memo)
+        inputs = gather_inputs(SourceReader(spec, settings, keys.environment, keys.search, connections, memo)).build()
     except OsmGitopsError as failure:
         yield from found(area, failure.problems)
         return

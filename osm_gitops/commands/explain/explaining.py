@@ -34,7 +34,8 @@ from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
 from osm_gitops.model.profile import JINJA2_V1
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.boot_documents import UNITS, Places, boot_document
-from osm_gitops.pipeline.load import given_settings, load_inputs, load_settings
+from osm_gitops.pipeline.load import SourceReader, gather_inputs, given_settings, load_settings
+from osm_gitops.pipeline.memo import Memo
 from osm_gitops.pipeline.options import RunOptions, limits_of
 from osm_gitops.pipeline.pool_worker import bounds_of
 from osm_gitops.pipeline.rendering import RENDERINGS
@@ -89,10 +90,12 @@ def load_clusters(
 ) -> Iterator[Loaded]:
     """Read the sources of each cluster, also the bootstrap ``tokens`` of live ones. A cluster that cannot be read adds
     its problems and does not stop the others."""
+    memo = Memo()
     for spec in clusters:
         try:
-            settings = load_settings(spec)
-            inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=tokens)
+            settings = load_settings(spec, memo)
+            reader = SourceReader(spec, settings, options.environment, options.keys, options.connections, memo)
+            inputs = gather_inputs(reader, tokens=tokens).build()
         except OsmGitopsError as failure:
             problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
             continue

@@ -16,7 +16,8 @@ from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.profile import JINJA2_V1, OperatingSystemProfile, ProfileUse
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.inputs import ClusterInputs
-from osm_gitops.pipeline.load import checked_settings, load_all_profiles, load_settings
+from osm_gitops.pipeline.load import SourceReader, checked_settings, gather_inputs, load_settings
+from osm_gitops.pipeline.memo import Memo
 from osm_gitops.pipeline.profiles import add_default_profiles, apply_overlays, built_in_profile, load_stack
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.manifests import whole_profile
@@ -52,11 +53,12 @@ def profiles_of(
     problems: list[Problem] = []
     sensitive: set[str] = set()
     placeholders: set[str] = set()
-    keys = KeySearch(environment, without_keys=True)
+    keys, memo = KeySearch(environment, without_keys=True), Memo()
     for spec in clusters:
         try:
-            settings = load_settings(spec)
-            inputs = load_all_profiles(spec, settings, environment, keys, connections)
+            settings = load_settings(spec, memo)
+            reader = SourceReader(spec, settings, environment, keys, connections, memo)
+            inputs = gather_inputs(reader, unused=True).build()
         except OsmGitopsError as failure:
             problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
             continue

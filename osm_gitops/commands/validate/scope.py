@@ -24,16 +24,16 @@ from osm_gitops.model.machine import PROFILE_ANNOTATION
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.pipeline.load import (
+    SourceReader,
     checked_settings,
     discovered,
-    load_all_profiles,
-    load_inputs,
+    gather_inputs,
+    overlay_stack,
     settings_in_force,
 )
-from osm_gitops.pipeline.profiles import load_stack
+from osm_gitops.pipeline.memo import Memo
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.render.resolve.pools import wanted_profile
 from osm_gitops.sops.keys import KeySearch
@@ -85,9 +85,9 @@ def _without_live(spec: ClusterSpec, tree: TreeRef) -> ClusterSpec:
 
 def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Finding], *, whole: bool) -> Scope | None:
     """The objects of a cluster; with ``whole`` all built-in profiles, else only those that pools name."""
-    about = f"cluster {spec.name}"
+    about, memo = f"cluster {spec.name}", Memo()
     try:
-        stack = load_stack(spec.overlays, spec.trust)
+        stack = overlay_stack(spec, memo)
     except InputError as failure:
         findings += (problem_finding(rules.OVERLAY, each, about=about) for each in failure.problems)
         return None
@@ -100,10 +100,8 @@ def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Find
     files = {overlay.manifest.origin.path for overlay in stack.overlays}
     keys = KeySearch(environment, without_keys=True)
     try:
-        if whole:
-            inputs = load_all_profiles(spec, settings, environment, keys, Connections(environment))
-        else:
-            inputs = load_inputs(spec, settings, environment, keys)
+        reader = SourceReader(spec, settings, environment, keys, None, memo)
+        inputs = gather_inputs(reader, unused=whole).build()
     except OsmGitopsError as failure:
         for each in failure.problems:
             rule = rules.OVERLAY if each.where.rpartition(":")[0] in files else rules.UNREADABLE
