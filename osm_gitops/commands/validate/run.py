@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from osm_gitops.cache.digest import digest_of
 from osm_gitops.commands.validate.cache import Cache
-from osm_gitops.commands.validate.digest import digest_of
 from osm_gitops.commands.validate.grouping import grouped, merged, without_consequences
 from osm_gitops.commands.validate.results import Counts, PartResult, Scope, ask_programs
 from osm_gitops.commands.validate.suppressions import Suppressions, suppress
