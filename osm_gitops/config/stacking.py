@@ -17,9 +17,8 @@ from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import TemplateFaults
 from osm_gitops.gotemplate.inspection import value_uses
 from osm_gitops.model.objects import Json
-from osm_gitops.model.overlay import Overlay, Spot
+from osm_gitops.model.overlay import Overlay, Spot, is_template
 
-_MARKS: Final = ("{{", "{%", "{#")
 _MOST_TEXTS: Final = 500
 _LONGEST_TEXT: Final = 1 << 16  # characters of a text with template code
 _MOST_RENDERED: Final = 8 << 20  # characters of all rendered texts together
@@ -174,7 +173,7 @@ class _TextRenderer:
 
     def values(self) -> dict[ValuePath, PlacedValue]:
         """All values with their final texts; a value is rendered after those that it reads."""
-        waiting = {path: _reads(each.value) for path, each in self.given.items() if _is_template(each.value)}
+        waiting = {path: _reads(each.value) for path, each in self.given.items() if is_template(each.value)}
         self.uses.update(*waiting.values())
         self.done = {path: each.value for path, each in self.given.items() if path not in waiting}
         needs = _needs(waiting)
@@ -193,7 +192,7 @@ class _TextRenderer:
         return {path: replace(each, value=self.done.get(path, "")) for path, each in self.given.items()}
 
     def setting(self, setting: RawSetting) -> RawSetting:
-        if not _is_template(setting.value):
+        if not is_template(setting.value):
             return setting
         self.uses |= _reads(setting.value)
         where, _, at = setting.where.rpartition(" ")
@@ -204,7 +203,7 @@ class _TextRenderer:
             return {key: self.rendered(each, where, f"{at}.{key}") for key, each in value.items()}
         if isinstance(value, list):
             return [self.rendered(each, where, f"{at}[{index}]") for index, each in enumerate(value)]
-        return self.text(value, where, at) if _is_template(value) else value
+        return self.text(value, where, at) if is_template(value) else value
 
     def text(self, text: str, where: str, at: str) -> str:
         if self.rendered_length > _MOST_RENDERED:
@@ -261,24 +260,17 @@ def _check_templates(given: Iterable[tuple[str, Json]]) -> int:
 
 def _templates(value: Json) -> Iterator[str]:
     if isinstance(value, str):
-        if _is_template(value):
+        if is_template(value):
             yield value
         return
     for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
         yield from _templates(each)
 
 
-def _is_template(value: Json) -> bool:
-    if isinstance(value, str):
-        return any(mark in value for mark in _MARKS)
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return any(map(_is_template, inner))
-
-
 def _reads(value: Json) -> frozenset[ValuePath]:
     """The values that a text, or the texts in a list or map, read."""
     if isinstance(value, str):
-        return value_uses(value, native=True) if _is_template(value) else frozenset()
+        return value_uses(value, native=True) if is_template(value) else frozenset()
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     return frozenset().union(*map(_reads, inner))
 

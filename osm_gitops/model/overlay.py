@@ -13,6 +13,24 @@ DELETE: Final = "$delete"
 """In a merge patch: an entry or key with this marker is removed."""
 
 
+_MARKS: Final = ("{{", "{%", "{#")
+
+
+def is_template(value: Json) -> bool:
+    """Whether a text, or one in a list or map, has template code in it."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str):
+            if any(mark in found for mark in _MARKS):
+                return True
+        elif isinstance(found, Mapping):
+            waiting.extend(found.values())
+        elif isinstance(found, list):
+            waiting.extend(found)
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class OverlayRef:
     """A reference to an overlay: a folder, its file, or ``builtin:NAME``.
@@ -122,6 +140,11 @@ class Overlay:
     texts: Mapping[str, str] = field(default_factory=dict)
     built_in: bool = False
     revision: str = ""
+
+    @property
+    def has_templates(self) -> bool:
+        """Whether a value or setting is computed by template code in the overlay."""
+        return is_template([self.values, self.settings])
 
     def spot(self, at: str) -> Spot:
         """A field of the overlay's file."""

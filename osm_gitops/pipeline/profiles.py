@@ -27,7 +27,7 @@ from osm_gitops.sources import builtin
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.sources.trust import TRUSTED, Trust
-from osm_gitops.workers.calls import Series, call
+from osm_gitops.workers.calls import Series, Use, call
 from osm_gitops.workers.messages import Named
 from osm_gitops.workers.process import LimitReached
 
@@ -147,7 +147,11 @@ OtherProfiles = Callable[[], Iterable[OperatingSystemProfile]]
 
 def load_stack(overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> Stack:
     """The combined overlays. Raises InputError with all problems."""
-    return call(_STACKED, read_overlays(overlays, trust)) if overlays else Stack()
+    if not overlays:
+        return Stack()
+    read = read_overlays(overlays, trust)
+    stack: Stack = call(_STACKED, read, use=Use.EXECUTE if any(each.has_templates for each in read) else Use.READ)
+    return stack
 
 
 def apply_overlays(
@@ -160,7 +164,7 @@ def apply_overlays(
     """
     if not stack.overlays:
         return
-    work = _OverlayRun(inputs, stack, others, Series(tuple, stack.overlays))
+    work = _OverlayRun(inputs, stack, others, Series(tuple, stack.overlays, use=Use.READ))
     for key, profile in inputs.profiles.items():
         work.take(key, profile)
     problems = [] if partial else [*work.idle_patches(), *work.idle_choices(), *work.idle_values()]

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, Final, Generic, Self, TypeVar
 
 from osm_gitops.errors import OsmGitopsError, UnexpectedError
@@ -25,6 +26,19 @@ _IDLE: Final = 2
 """Limit of idle workers."""
 
 
+class Use(Enum):
+    """What calls do with the content that they get, which may be an attacker's.
+
+    ``EXECUTE``: a part of it runs, and the attacker may have taken the worker over afterwards. ``READ``: nothing of it
+    runs. ``READ_FIRST``: nothing of it runs, in a worker where nothing ran before, whose answer is as good as if this
+    process had done the work: it can be kept for later runs.
+    """
+
+    EXECUTE = auto()
+    READ = auto()
+    READ_FIRST = auto()
+
+
 @dataclass(slots=True)
 class _Pool:
     """Idle workers. Callers own busy ones."""
@@ -33,19 +47,22 @@ class _Pool:
     forgotten: set[int] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def take(self, modules: frozenset[str], memory: int, series: int = 0) -> Worker:
+    def take(self, modules: frozenset[str], limits: Limits, series: int, use: Use) -> Worker:
         """A worker with ``modules``: one with the state of ``series``, or any that fits, or a new one."""
         with self.lock:
-            usable = [each for each in self.idle if each.usable and each.memory == memory]
-            fitting = [each for each in usable if modules <= each.modules]
-            if fitting:
-                found = next((each for each in fitting if series in each.states), fitting[-1])
+            usable = [each for each in self.idle if each.usable and each.memory == limits.memory]
+            fitting = [each for each in usable if modules <= each.modules and (each.clean or use is not Use.READ_FIRST)]
+            # The last one that was used; a clean one is spared if there is another.
+            fitting.sort(key=lambda each: (series in each.states, not each.clean))
+            found = fitting[-1] if fitting else None
+            if found is not None:
                 self.idle.remove(found)
                 found.forget(self.forgotten)
-                return found
             # A caller that needs more modules than an idle worker has will need its modules too.
             known = frozenset[str]().union(*(each.asked_for for each in usable))
-        return Worker(modules | known, memory)
+        found = found or Worker(modules | known, limits.memory)
+        found.clean = found.clean and use is not Use.EXECUTE
+        return found
 
     def put(self, worker: Worker) -> None:
         with self.lock:
@@ -79,10 +96,10 @@ def end_idle() -> None:
     _pool.close()
 
 
-def call(function: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) -> R:
+def call(function: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT, use: Use = Use.EXECUTE) -> R:
     """``function(*arguments)`` in a worker. Raises its errors of this package, and LimitReached."""
     request = encode(Request(function, arguments, limits.seconds))
-    with _worker(request.modules, limits) as worker:
+    with _worker(request.modules, limits, use=use) as worker:
         worker.send(request)
         result: R = _value(worker.receive())
     return result
@@ -95,10 +112,13 @@ class Series(Generic[R]):
     state is created again.
     """
 
-    def __init__(self, make: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) -> None:
+    def __init__(
+        self, make: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT, use: Use = Use.EXECUTE
+    ) -> None:
         self._make = make
         self._arguments = arguments
         self._limits = limits
+        self._use = use
         self._number = next(_numbers)
         self._modules: frozenset[str] = frozenset()  # modules for creating the state, once they are known
         weakref.finalize(self, _pool.forgotten.add, self._number)
@@ -122,7 +142,7 @@ class Series(Generic[R]):
             again.appendleft(request)
             # The state is large: encode it only for a worker without it.
             making = None if self._modules else self._making()
-            with _worker(request.modules | self._modules, self._limits, self._number) as worker:
+            with _worker(request.modules | self._modules, self._limits, self._number, self._use) as worker:
                 yield from self._results(worker, making, again, waiting)
 
     def _results(
@@ -178,7 +198,7 @@ class Session:
         self._begin = encode(Request(make, arguments, limits.seconds, self._number, makes=True))
 
     def __enter__(self) -> Self:
-        self._worker = _pool.take(self._begin.modules, self._limits.memory)
+        self._worker = _pool.take(self._begin.modules, self._limits, 0, Use.EXECUTE)
         try:
             self._worker.send(self._begin)
             _value(self._worker.receive())
@@ -204,9 +224,9 @@ def _next(again: deque[Encoded], waiting: Iterator[Encoded]) -> Encoded | None:
 
 
 @contextmanager
-def _worker(modules: frozenset[str], limits: Limits, series: int = 0) -> Iterator[Worker]:
+def _worker(modules: frozenset[str], limits: Limits, series: int = 0, use: Use = Use.EXECUTE) -> Iterator[Worker]:
     """A worker for the ``with`` block. If it is still busy at the end, it is killed."""
-    worker = _pool.take(modules, limits.memory, series)
+    worker = _pool.take(modules, limits, series, use)
     try:
         yield worker
     finally:

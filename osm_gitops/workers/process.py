@@ -65,7 +65,7 @@ class Worker:
     """A process that answers requests in order. Not thread-safe.
 
     It may use ``memory`` additional bytes, and has no rights. With ``None`` it has all rights of this process, for work
-    that this process would otherwise do itself.
+    that this process would otherwise do itself. ``clean``: nothing of the content that it got ran in it so far.
     """
 
     def __init__(self, modules: Iterable[str], memory: int | None) -> None:
@@ -74,6 +74,7 @@ class Worker:
         self.states: set[int] = set()
         self.answered = 0
         self.worn = False
+        self.clean = True
         self._modules: frozenset[str] | None = None
         self._parent = os.getpid()
         self._waiting: deque[int] = deque()  # the seconds of each request

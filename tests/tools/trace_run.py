@@ -97,7 +97,7 @@ def _room(module: str) -> str:
 class _WorkerHere:
     """A worker without a process of its own: what goes through the pipes is encoded and decoded all the same."""
 
-    busy, usable, worn = False, True, False
+    busy, usable, worn, clean = False, True, False, True
 
     def __init__(self, modules: Iterable[str], memory: int) -> None:
         self.asked_for = frozenset(modules)

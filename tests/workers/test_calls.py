@@ -23,7 +23,7 @@ from osm_gitops.errors import Code, InputError, Problem, UnexpectedError, input_
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import ObjectRef, Origin
 from osm_gitops.workers import process
-from osm_gitops.workers.calls import Series, Session, call
+from osm_gitops.workers.calls import Series, Session, Use, call, end_idle
 from osm_gitops.workers.limits import MEBIBYTE, Limits
 from osm_gitops.workers.messages import LENGTH, Answer, Done, frame, read_answer
 from osm_gitops.workers.process import LimitReached
@@ -350,3 +350,34 @@ def _numbers() -> list[int]:
 
 def _endless(_state: list[int]) -> None:
     math.factorial(10_000_000)
+
+
+def _ran(use: Use) -> int:
+    return call(os.getpid, use=use)
+
+
+def test_what_is_kept_comes_from_a_worker_in_which_nothing_ran() -> None:
+    end_idle()
+    clean = _ran(Use.READ)
+    assert _ran(Use.READ_FIRST) == clean
+    assert _ran(Use.EXECUTE) == clean  # the only one: no other is started
+    other = _ran(Use.READ_FIRST)
+    assert other != clean
+    assert _ran(Use.READ_FIRST) == other
+    # Now that there are two, what runs content spares the clean one.
+    assert [_ran(use) for use in (Use.EXECUTE, Use.READ, Use.EXECUTE)] == [clean] * 3
+    assert _ran(Use.READ_FIRST) == other
+
+
+def test_the_state_of_a_series_and_a_session_count_as_run() -> None:
+    end_idle()
+    clean = _ran(Use.READ_FIRST)
+    assert Series(os.getpid, use=Use.READ).ask(operator.pos) == clean == _ran(Use.READ_FIRST)
+    assert Series(os.getpid).ask(operator.pos) == clean
+    other = _ran(Use.READ_FIRST)
+    assert other != clean
+    end_idle()
+    clean = _ran(Use.READ_FIRST)
+    with Session(os.getpid) as session:
+        assert session.ask(operator.pos) == clean
+    assert _ran(Use.READ_FIRST) != clean
