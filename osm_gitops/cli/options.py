@@ -62,6 +62,7 @@ class Request:
     closed when the command ends. ``allow_empty``: a seed of KKP may have none of the clusters that are meant.
     ``writes``: clusters of KKP that must not be written are left out. ``left_out`` are clusters of which the user was
     told why nothing is done for them. ``watched`` are all clusters of a loop, of which this run may work on some.
+    ``no_cache``: use nothing that earlier runs stored.
     """
 
     source: str | None
@@ -87,6 +88,7 @@ class Request:
     left_out: dict[str, str] = field(default_factory=dict)
     promote: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
+    no_cache: bool = False
 
     @property
     def environment(self) -> dict[str, str]:
@@ -215,6 +217,10 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         ),
         None,
     ),
+    "no_cache": (
+        Annotated[bool, option("--no-cache", "Use nothing that earlier runs stored, and store nothing.")],
+        False,
+    ),
     "verbose": (Annotated[bool, option("--verbose,-v", "Print more details.")], False),
     "untrusted": (
         _work(
@@ -285,6 +291,12 @@ def with_sources(command: Callable[..., int]) -> Callable[..., int]:
 def with_all_pools(command: Callable[..., int]) -> Callable[..., int]:
     """Like :func:`with_request`, without target and ``--only``."""
     return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays", "untrusted"), SETTINGS)
+
+
+def with_cached_pools(command: Callable[..., int]) -> Callable[..., int]:
+    """Like :func:`with_all_pools`, with ``--no-cache``."""
+    shared = ("source", "profiles_from", "cluster", "fleet", "overlays", "no_cache", "untrusted")
+    return _with_options(command, shared, SETTINGS)
 
 
 _NOT_LIVE = frozenset({"target", "untrusted", "changed_since", "promote"})

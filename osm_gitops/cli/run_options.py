@@ -107,6 +107,7 @@ def run_options(
 
     ``without_keys``: read encrypted sources with placeholders for their values; only for reports.
     """
+    from osm_gitops.pipeline.compiling import CompiledTexts  # noqa: PLC0415 - slow
     from osm_gitops.pipeline.options import GitOptions, RunOptions  # noqa: PLC0415 - slow
     from osm_gitops.plan.guards import PlanOptions  # noqa: PLC0415 - slow
     from osm_gitops.sops.keys import KeySearch  # noqa: PLC0415 - slow
@@ -126,6 +127,8 @@ def run_options(
         age_recipients=tuple(age_recipients or ()),
         connections=request.connections,
         git=replace(git or GitOptions(), token=request.token, clone=request.clone),
+        # An untrusted tree must not leave anything that a later run trusts.
+        compiled=None if request.no_cache or request.untrusted else CompiledTexts(environment),
     )
 
 

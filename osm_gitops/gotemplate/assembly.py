@@ -15,6 +15,7 @@ from operator import itemgetter
 from types import NoneType
 from typing import Any, Final, Protocol, TypeVar
 
+from osm_gitops.gotemplate.compiled import JINJA, CompiledText, TextSource
 from osm_gitops.gotemplate.engine import Engine, Program
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
 from osm_gitops.gotemplate.faults import TemplateFault, TemplateFaults
@@ -176,7 +177,6 @@ class _TemplateFunction:
 
 
 _BLANK = " \t\r\n"
-_JINJA = re.compile(r"\{[{%#]|\r")  # what Jinja2 acts on; it makes a bare line feed of other line ends
 _QUOTED_ACTION = re.compile(r"[\"`][^\"`\n]*\{\{")
 _TEMPLATE_TEXT = (
     'template("{name}") has {{{{ in its text, which OSM would execute; '
@@ -196,7 +196,7 @@ def compile_go_half(engine: Engine, templates: Mapping[str, str], files: Sequenc
     pages = []
     for path, text in files:
         page = _parsed(engine, _GoText, path, text, tuple(templates), faults)
-        page.combined = odd or path in templates or any(name in templates for name in page.bodies)
+        page.combined = odd or path in templates or any(name in templates for name in page.defines)
         pages.append(page)
     if faults:
         raise TemplateFaults(faults)
@@ -218,7 +218,9 @@ def _parsed(
     page = kind(engine, name, text, snippets)
     try:
         engine.check_length(text)
-        page.bodies = engine.parse_traced(name, text) if page.has_actions else {}
+        if page.has_actions:
+            page.saved = engine.known(TextSource(name, text, snippets))
+            page.defines = page.saved.defines if page.saved else tuple(page.bodies())
         while len(engine.texts) >= _MOST_TEXTS:
             del engine.texts[next(iter(engine.texts))]
         engine.texts[kind, name, text, snippets] = page
@@ -245,13 +247,16 @@ class _Snippet:
 
 @dataclass(slots=True)
 class _GoText:
-    """A Go template or file; translated and compiled when it is first rendered."""
+    """A Go template or file; translated and compiled when it is first rendered, unless it was ``saved`` by an earlier
+    run. ``defines`` are the names of the templates in it."""
 
     engine: Engine
     name: str
     text: str
     snippets: tuple[str, ...]
-    bodies: dict[str, Body] = field(default_factory=dict)
+    saved: CompiledText | None = None
+    defines: tuple[str, ...] = ()
+    parsed: dict[str, Body] | None = None
     combined: bool = False
     program: Program | None = None
     memo: Memo | None = None
@@ -259,6 +264,12 @@ class _GoText:
 
     def __post_init__(self) -> None:
         self.has_actions = "{{" in self.text
+
+    def bodies(self) -> dict[str, Body]:
+        """Its definitions. Raises TemplateFault."""
+        if self.parsed is None:
+            self.parsed = self.engine.parse_traced(self.name, self.text)
+        return self.parsed
 
     def compiled(self) -> tuple[Program, Memo]:
         program, known = self.program, self.memo
@@ -269,7 +280,9 @@ class _GoText:
         return program, known
 
     def _compile(self) -> Program:
-        return self.engine.compile(self.engine.translate(self.name, self.bodies, self.snippets), self.name)
+        if self.saved is not None:
+            return self.engine.program(self.name, self.saved)
+        return self.engine.compile(self.engine.translate(self.name, self.bodies(), self.snippets), self.name)
 
     def render(self, machine: Machine, snippets: Mapping[str, _Snippet]) -> str:
         """The output of a text with actions for one MachineDeployment; ``snippets`` are the results of templates."""
@@ -388,7 +401,7 @@ class GoHalf:
 
     def _combine(self, file: _GoText, results: tuple[str, ...]) -> _GoText:
         names = (file.name, *(each.name for each in self.templates))
-        bodies = dict(file.bodies) if file.has_actions else self.engine.parse(file.name, file.text)
+        bodies = dict(file.bodies()) if file.has_actions else self.engine.parse(file.name, file.text)
         for number, result in enumerate(results, start=1):
             try:
                 parsed = parse_result(self.engine, file.name, names[number], result, number * _ORIGIN - 1)
@@ -398,7 +411,7 @@ class GoHalf:
             for name, body in parsed.items():
                 if name not in bodies or not is_blank(body):
                     bodies[name] = body
-        return _Combined(self.engine, file.name, "{{", (), bodies, names=names)
+        return _Combined(self.engine, file.name, "{{", (), parsed=bodies, names=names)
 
 
 def _prints_actions(page: _GoText) -> bool:
@@ -418,7 +431,7 @@ class _Combined(_GoText):
     names: tuple[str, ...] = ()
 
     def _compile(self) -> Program:
-        translation = self.engine.translate(self.name, self.bodies)
+        translation = self.engine.translate(self.name, self.bodies())
         return self.engine.compile(translation, self.name, lambda line: _origin(self.names, line))
 
 
@@ -484,7 +497,7 @@ def compile_jinja_half(engine: Engine, templates: Mapping[str, str], files: Sequ
 
 def _compiled(engine: Engine, environment: Sandbox, name: str, text: str) -> Program | str:
     """A template of native Jinja2, or its text where it holds nothing of Jinja2's, as most files do."""
-    if _JINJA.search(text):
+    if JINJA.search(text):
         return engine.compile_native(environment, name, text)
     try:
         engine.check_length(text)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, M
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, cast
 
 from jinja2 import DictLoader, Environment, StrictUndefined, Template, TemplateError, meta, nodes
@@ -18,6 +18,7 @@ from jinja2.runtime import Context
 
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gotemplate.bounds import MEMBER_BYTES, Bounds, Spending, budget, text_bytes
+from osm_gitops.gotemplate.compiled import Compiled, CompiledText, TextSource
 from osm_gitops.gotemplate.emit import Language, Translation, translate
 from osm_gitops.gotemplate.expressions import ALL_FIELDS, schema
 from osm_gitops.gotemplate.faults import BoundExceeded, TemplateFault
@@ -145,7 +146,8 @@ class Engine:
     ``values`` are a user's own, JSON as overlays give it, the same for everything that this engine renders; ``told``
     hears which of them templates ask for with ``value``. With a ``tracer`` all output bears its marks, which tell
     where a line came from. ``texts`` are the Go templates and files that were parsed, by class, name, text and the
-    names of templates that they may print: custom profiles differ from each other in few of them.
+    names of templates that they may print: custom profiles differ from each other in few of them. ``compiled`` are
+    texts that an engine with the same bounds has compiled before, without a tracer.
     """
 
     root: Mapping[str, str]
@@ -154,6 +156,7 @@ class Engine:
     told: Told = to_nobody
     tracer: Tracer | None = None
     texts: dict[tuple[type, str, str, tuple[str, ...]], Any] = field(default_factory=dict, repr=False)
+    compiled: Compiled = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.language = Language(FUNCTIONS, REFUSED, schema({**self.root, VALUES: ""}))
@@ -194,13 +197,37 @@ class Engine:
         places: Callable[[int], tuple[str, int]] | None = None,
     ) -> Program:
         """Compile a translated template; ``places`` turns its lines into a template's name and line."""
+        return self.program(name, self._compile_go(translation, name), places)
+
+    def program(
+        self, name: str, compiled: CompiledText, places: Callable[[int], tuple[str, int]] | None = None
+    ) -> Program:
+        """A compiled Go template, ready to run."""
 
         def place(line: int) -> tuple[str, int]:
-            source = translation.lines.get(line, 0)
+            source = compiled.lines.get(line, 0)
             return places(source) if places else (name, source)
 
-        template = self.load(self.environment, translation.text, name)
-        return Program(name, template, place, translation.reads, translation.includes, self, go=True)
+        template = self.load(self.environment, compiled.code)
+        return Program(name, template, place, compiled.reads, compiled.includes, self, go=True)
+
+    def known(self, source: TextSource) -> CompiledText | None:
+        """The text, if it was compiled before."""
+        saved = self.compiled.get(source)
+        return None if saved is None else CompiledText.load(saved)
+
+    def compile_text(self, source: TextSource) -> CompiledText:
+        """Compile a text without running anything of it; raises TemplateFault."""
+        self.check_length(source.text)
+        if source.jinja:
+            return self._compile_native(self.native({}), source.name, source.text)
+        bodies = self.parse(source.name, source.text)
+        translation = self.translate(source.name, bodies, source.snippets)
+        return self._compile_go(translation, source.name, tuple(bodies))
+
+    def _compile_go(self, translation: Translation, name: str, defines: tuple[str, ...] = ()) -> CompiledText:
+        code = self.code(self.environment, translation.text, name)
+        return CompiledText(code, translation.lines, translation.reads, translation.includes, defines)
 
     def native(self, templates: Mapping[str, str]) -> Sandbox:
         """An environment for native Jinja2 in which ``templates`` can be included and imported."""
@@ -213,15 +240,20 @@ class Engine:
 
     def compile_native(self, environment: Sandbox, name: str, text: str) -> Program:
         """Compile native Jinja2; its includes are all templates when a name is computed."""
+        compiled = self.known(TextSource(name, text, (), jinja=True)) or self._compile_native(environment, name, text)
+        template = self.load(environment, compiled.code)
+        return Program(name, template, lambda line: (name, line), compiled.reads, compiled.includes, self)
+
+    def _compile_native(self, environment: Sandbox, name: str, text: str) -> CompiledText:
         tree = self.read_native(environment, name, text)
-        template = self.load(environment, tree, name)
+        code = self.code(environment, tree, name)
         referenced = list(meta.find_referenced_templates(tree))
         names = meta.find_undeclared_variables(tree)
         includes = {ALL_FIELDS} if None in referenced else {each for each in referenced if each}
         if "template" in names:
             includes.add(ALL_FIELDS)
         found = frozenset({ALL_FIELDS} if "root" in names else names & set(self.root))
-        return Program(name, template, lambda line: (name, line), found, frozenset(includes), self)
+        return CompiledText(code, {}, found, frozenset(includes))
 
     def keep(self, environment: Sandbox, programs: Iterable[Program]) -> None:
         """Include these, which are named as the environment's templates are, as they were compiled."""
@@ -233,10 +265,14 @@ class Engine:
         with _faults_of(name):
             return environment.parse(text, name, name)
 
-    def load(self, environment: Sandbox, source: str | nodes.Template, name: str) -> Template:
+    def code(self, environment: Sandbox, source: str | nodes.Template, name: str) -> CodeType:
+        """Python's code for Jinja2. Raises TemplateFault."""
         with _faults_of(name):
-            code = environment.compile(source, name, name)
-            return environment.template_class.from_code(environment, code, environment.globals)
+            return environment.compile(source, name, name)
+
+    def load(self, environment: Sandbox, code: CodeType) -> Template:
+        """The template that was compiled into ``code``."""
+        return environment.template_class.from_code(environment, code, environment.globals)
 
     def collect(self, parts: Iterator[str]) -> str:
         """Join output, stopping as soon as it is too long."""

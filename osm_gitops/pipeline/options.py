@@ -25,6 +25,7 @@ from osm_gitops.workers.limits import MEBIBYTE, Limits
 if TYPE_CHECKING:
     from osm_gitops.git.address import TokenFile
     from osm_gitops.git.remote import Clone
+    from osm_gitops.pipeline.compiling import CompiledTexts
     from osm_gitops.report.metrics import Measured
     from osm_gitops.targets.file_encryption import FileEncryption
 
@@ -116,7 +117,7 @@ class RunOptions:
     ``memo`` keeps what clusters that are planned one after the other share.
     ``facts``: plans have the facts of their pools, which takes some time. ``check`` raises LostLockError if another run
     may write to the cluster. ``views`` are what the reports of the run show of a plan; ``saved``: the plan is saved, or
-    compared with a saved one."""
+    compared with a saved one. ``compiled`` are texts of profiles of earlier runs, if they may be used."""
 
     environment: Mapping[str, str]
     keys: KeySearch
@@ -138,6 +139,7 @@ class RunOptions:
     cluster_timeout: timedelta | None = None
     tally: Callable[[str], Tally] = uncounted
     memo: Memo = field(default_factory=lambda: Memo(0))
+    compiled: CompiledTexts | None = None
 
     @property
     def cluster_seconds(self) -> int | None:

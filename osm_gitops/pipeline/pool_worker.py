@@ -15,7 +15,9 @@ from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.basetext import read_base64
 from osm_gitops.gotemplate.assembly import forget_results
 from osm_gitops.gotemplate.bounds import Bounds
+from osm_gitops.gotemplate.compiled import TextSource
 from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.faults import TemplateFault
 from osm_gitops.gotemplate.inspection import ValuePath, value_uses
 from osm_gitops.lint.rules.kubelet import minor_of, unknown_fields
 from osm_gitops.model.desired import DesiredObject, SecretTexts
@@ -43,6 +45,7 @@ class ClusterRenderer:
         self.measured = options.measured
         self.cluster = resolve_cluster(settings, inputs.facts)
         engine, compiled = _engine(bounds_of(settings), json.dumps(dict(inputs.values))), CompiledProfiles()
+        engine.compiled = options.compiled
         forget_results(engine)  # they hold secrets of the cluster before
         self.renderer = PoolRenderer(engine, self.cluster, compiled, for_git=options.for_git)
         self.counterfactuals = Counterfactuals(inputs, settings, engine, compiled)
@@ -110,6 +113,19 @@ def _engine(bounds: Bounds, values: str) -> Engine:
     """In a worker: one engine for the clusters of a fleet, which have most of their profiles in common. ``values`` are
     JSON."""
     return Engine(ROOT_TYPES, bounds, json.loads(values))
+
+
+def compile_texts(_state: tuple[()], settings: Settings, sources: Iterable[TextSource]) -> tuple[bytes | None, ...]:
+    """In a worker: the compiled texts, ``None`` for one with a fault, which is told when it is rendered."""
+    engine = _engine(bounds_of(settings), json.dumps({}))
+
+    def compiled(source: TextSource) -> bytes | None:
+        try:
+            return engine.compile_text(source).saved()
+        except TemplateFault:
+            return None
+
+    return tuple(map(compiled, sources))
 
 
 def render_pool(cluster: ClusterRenderer, machine: MachineDeployment) -> RenderedPool:

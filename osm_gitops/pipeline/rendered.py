@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from osm_gitops.errors import Problem
+from osm_gitops.gotemplate.compiled import Compiled
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.pool_facts import HalfSize
@@ -26,11 +27,13 @@ def prepare() -> None:
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
     """``only`` are globs of pool names; empty selects all. ``for_git``: add annotations for Flux and Argo CD, which are
-    not needed for direct apply. ``measured``: the result has the facts of pools."""
+    not needed for direct apply. ``measured``: the result has the facts of pools. ``compiled`` are texts of profiles
+    that need not be compiled."""
 
     only: tuple[str, ...] = ()
     for_git: bool = True
     measured: bool = False
+    compiled: Compiled = field(default_factory=dict, repr=False)
 
 
 DEFAULTS: Final = RenderOptions()

@@ -124,6 +124,7 @@ def _sent(options: RunOptions) -> RunOptions:
         git=replace(options.git, forge=ForgeOptions()),
         live=replace(options.live, now=utc_now, wait=time.sleep),
         check=unchecked,
+        compiled=options.compiled and replace(options.compiled),
     )
 
 

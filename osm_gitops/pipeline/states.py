@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, TreeRef
 from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
+from osm_gitops.gotemplate.compiled import Compiled
 from osm_gitops.model.desired import PAUSED, Left
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Gate
@@ -20,6 +21,7 @@ from osm_gitops.pipeline.load import SourceReader, gather_inputs, known_origins,
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.rendered import RenderOptions, prepare
 from osm_gitops.pipeline.rendering import Rendered, Taken, kept, render_cluster
+from osm_gitops.render.resolve.named_facts import named_profiles
 from osm_gitops.sources.manifests import PROFILE
 
 
@@ -67,7 +69,8 @@ def desired_state(
     lacks or has from osm-gitops: others belong to their creators."""
     advance = options.advance(spec.name, "pools rendered")
     for_git = not isinstance(spec.target, LiveTarget)
-    wanted = RenderOptions(options.only, for_git=for_git, measured=options.facts)
+    compiled = _compiled(inputs, settings, options)
+    wanted = RenderOptions(options.only, for_git=for_git, measured=options.facts, compiled=compiled)
     rendered = render_cluster(spec.name, inputs, settings, advance, wanted, taken)
     desired = rendered.desired
     if spec.promotion is not None:
@@ -83,6 +86,15 @@ def desired_state(
     }
     objects = tuple(each for each in desired.objects if each.ref.kind != PROFILE or each.ref in written)
     return replace(rendered, desired=replace(desired, objects=objects, foreign=frozenset(others - written)))
+
+
+def _compiled(inputs: Inputs, settings: Settings, options: RunOptions) -> Compiled:
+    """What is known of the profiles that this run renders."""
+    if options.compiled is None:
+        return {}
+    machines = (machine for machine in inputs.machines if is_chosen(machine.name, options.only))
+    named = sorted(named_profiles(machines, settings.namespace) & inputs.profiles.keys())
+    return options.compiled.of([inputs.profiles[key] for key in named], settings, inputs.sensitive)
 
 
 def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[ObjectRef, Left]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from typing import Any
 
 import pytest
 
 from osm_gitops.gotemplate.assembly import compile_go_half, compile_jinja_half
 from osm_gitops.gotemplate.bounds import Bounds
+from osm_gitops.gotemplate.compiled import texts_to_compile
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import TemplateFault, TemplateFaults
 from osm_gitops.gotemplate.values import IP, BoolMap, Int32, IPList, NamedString, Pointer, StringMap, nil
@@ -49,14 +52,54 @@ def go(text: str, engine: Engine = ENGINE, **data: Any) -> str:
 def go_files(
     templates: Mapping[str, str], files: Mapping[str, str], engine: Engine = ENGINE, **data: Any
 ) -> dict[str, str]:
-    half = compile_go_half(engine, templates, list(files.items()))
-    return dict(zip(files, half.render({**DATA, **data}), strict=True))
+    return dict(zip(files, _rendered(engine, templates, list(files.items()), data, jinja=False), strict=True))
 
 
 def jinja(text: str, templates: Mapping[str, str] | None = None, engine: Engine = ENGINE, **data: Any) -> str:
     """Render one file of a native Jinja2 profile."""
-    half = compile_jinja_half(engine, templates or {}, [("/t", text)])
-    return half.render({**DATA, **data})[0]
+    return _rendered(engine, templates or {}, [("/t", text)], data, jinja=True)[0]
+
+
+def _rendered(
+    engine: Engine,
+    templates: Mapping[str, str],
+    files: Sequence[tuple[str, str]],
+    data: Mapping[str, Any],
+    *,
+    jinja: bool,
+) -> tuple[str, ...]:
+    """The texts of the files. An engine that loads what was compiled before has to give the same, faults too."""
+    compile_half = compile_jinja_half if jinja else compile_go_half
+
+    def outcome(engine: Engine) -> tuple[str, ...] | TemplateFaults:
+        try:
+            return compile_half(engine, templates, files).render({**DATA, **data})
+        except TemplateFaults as faults:
+            return faults
+
+    later = saved(engine, templates, files, jinja=jinja)
+    known, found = outcome(later), outcome(engine)
+    assert _told(known) == _told(found)
+    if isinstance(found, TemplateFaults):
+        raise found
+    return found
+
+
+def saved(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]], *, jinja: bool) -> Engine:
+    """An engine as this one, which has everything that can be compiled of these texts from an earlier run."""
+    compiled = {}
+    for source in texts_to_compile(templates, files, jinja=jinja):
+        with suppress(TemplateFault):
+            compiled[source] = engine.compile_text(source).saved()
+    later = copy(engine)
+    later.texts, later.compiled = {}, compiled
+    return later
+
+
+def _told(found: tuple[str, ...] | TemplateFaults) -> Any:
+    if isinstance(found, TemplateFaults):
+        return [(type(each), each.message, each.template, each.line) for each in found.faults]
+    return found
 
 
 def go_fault(text: str, engine: Engine = ENGINE) -> TemplateFault:

@@ -185,13 +185,13 @@ def test_each_file_tells_what_it_and_its_parts_read() -> None:
 def test_profiles_that_share_texts_compile_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(ENGINE.root)
     compiled = []
-    real = Engine.load
+    real = Engine.code
 
-    def load(*args: Any) -> Any:
+    def code(*args: Any) -> Any:
         compiled.append(args[3])
         return real(*args)
 
-    monkeypatch.setattr(Engine, "load", load)
+    monkeypatch.setattr(Engine, "code", code)
     template = {"x": "{{ .Name }}"}
     halves = [
         compile_go_half(engine, template, [("/same", '{{ template "x" }}!'), ("/own", own + "{{ .Name }}")])

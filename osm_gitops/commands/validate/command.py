@@ -26,7 +26,7 @@ import typer
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, option, with_all_pools
+from osm_gitops.cli.options import Request, option, with_cached_pools
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.finding import Finding, Severity
 
@@ -43,7 +43,7 @@ class Form(Enum):
     GITHUB = "github"
 
 
-@with_all_pools
+@with_cached_pools
 def validate(
     request: Request,
     paths: Annotated[
@@ -64,7 +64,6 @@ def validate(
             show_default=False,
         ),
     ] = "",
-    no_cache: Annotated[bool, option("--no-cache", "Do not read or store results of earlier runs.")] = False,
 ) -> int:
     from osm_gitops.commands.validate import report  # noqa: PLC0415 - slow
     from osm_gitops.commands.validate.cache import Cache, open_cache  # noqa: PLC0415 - imports render
@@ -77,7 +76,7 @@ def validate(
     if against:
         found += _compared(request, named, scopes, environment, against)
     # An untrusted tree must not leave anything that a later run trusts.
-    cache = Cache(None, environment) if no_cache or request.untrusted else open_cache(environment)
+    cache = Cache(None, environment) if request.no_cache or request.untrusted else open_cache(environment)
     verdict = check(scopes, environment, found, cache)
     findings = report.masked(verdict.findings, Masker(verdict.sensitive))
     shown = tuple(each for each in findings if each.severity.weight >= severity.weight)
