@@ -31,7 +31,7 @@ from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.bench import clusters, shapes, shards, validation
 from tests.bench.fleets import CHANGE, PROFILES, write_fleet
-from tests.bench.usage import Row, Usage, unit, usage
+from tests.bench.usage import Row, Usage, forget, unit, usage
 
 _ROUNDS = 5
 _MACHINES = 1_800
@@ -50,6 +50,7 @@ def main() -> None:
 def measures() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
         yield from _rendering(folder)
         yield from _start_up(folder)
         for count in (1_000, 10_000):
@@ -57,8 +58,8 @@ def measures() -> Iterator[Row]:
         yield from _files(folder / "target-1000")
         yield from shapes.measures(folder)
         yield from validation.measures(folder)
-    yield from shards.measures()
-    yield from clusters.measures(1_000)
+        yield from shards.measures()
+        yield from clusters.measures(1_000)
 
 
 def _rendering(folder: Path) -> Iterator[Row]:
@@ -117,6 +118,7 @@ def _planning(folder: Path, count: int) -> Iterator[Row]:
     tree = write_fleet(folder / f"fleet-{count}", count, distinct=False, profiles=PROFILES)
     arguments = ("--from", str(tree), "--to", str(folder / f"target-{count}"), "--external-cloud-provider")
     small = count == 1_000
+    forget()
     yield usage("plan", *arguments).row(f"plan of {fleet}, cold")
     yield usage("render", *arguments).row(f"render of {fleet} into a folder", "2 s CPU" if small else "")
     yield usage("plan", *arguments).row(f"plan of {fleet}, unchanged", "1.5 s CPU" if small else "")

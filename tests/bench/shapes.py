@@ -12,7 +12,7 @@ from typing import Any
 
 from osm_gitops.yaml.emit import dump
 from tests.bench.fleets import PROFILES, documents, machine, profile_text, write_facts, write_profiles
-from tests.bench.usage import Row, Usage, usage
+from tests.bench.usage import Row, Usage, forget, usage
 from tests.git.repos import ENVIRONMENT
 
 _Bodies = Sequence[dict[str, Any]]
@@ -29,9 +29,11 @@ def measures(folder: Path) -> Iterator[Row]:
     tree = _tree(folder / "form-secrets", [*machines, *_secrets(machines)], _one_line)
     yield _plan(tree).row("plan of 1,000 MDs with a Secret and a token each, one line of JSON")
     yield from _fleet(folder / "form-clusters", 500)
-    tree = _many_profiles(folder / "form-profiles")
-    for name, wanted in (("first run", ""), ("again", "3 s CPU")):
-        yield _plan(tree).row(f"plan of 400 MDs over 200 profiles, {name}", wanted)
+    for what, own in (("that share most texts", False), ("that share no text", True)):
+        tree = _many_profiles(folder / f"form-profiles-{own}", own=own)
+        forget()
+        for name, wanted in (("first run", ""), ("again", "3 s CPU")):
+            yield _plan(tree).row(f"plan of 400 MDs over 200 profiles {what}, {name}", wanted)
 
 
 def _fleet(folder: Path, count: int) -> Iterator[Row]:
@@ -84,18 +86,20 @@ def _many_clusters(folder: Path, count: int) -> Path:
     return path
 
 
-def _many_profiles(folder: Path) -> Path:
-    """Custom profiles that differ in a line."""
+def _many_profiles(folder: Path, *, own: bool) -> Path:
+    """Custom profiles that differ in a line, or with ``own`` in every text."""
     folder.mkdir()
     write_facts(folder)
     kinds = []
     for number in range(200):
         name, system, provider = PROFILES[number % len(PROFILES)]
-        own = f"{name}-{number}"
+        named = f"{name}-{number}"
         text = profile_text(name).decode()
-        text = text.replace(f"name: {name}\n", f"name: {own}\n", 1).replace("pipefail", f"pipefail # {number}", 1)
-        (folder / f"{own}.yaml").write_text(text)
-        kinds.append((own, system, provider))
+        text = text.replace(f"name: {name}\n", f"name: {named}\n", 1).replace("pipefail", f"pipefail # {number}", 1)
+        if own:  # most actions are in lines of their own
+            text = text.replace("{{", f"{{{{/* {number} */}}}}{{{{")
+        (folder / f"{named}.yaml").write_text(text)
+        kinds.append((named, system, provider))
     bodies = [machine(number, kinds[number % len(kinds)], distinct=False) for number in range(400)]
     _many_documents(folder, bodies)
     return folder

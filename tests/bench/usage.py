@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Collection
@@ -38,6 +40,11 @@ class Usage:
     def row(self, name: str, wanted: str = "") -> Row:
         """The row of a table."""
         return name, str(self), f"{self.cpu / unit():,.0f}", wanted
+
+
+def forget() -> None:
+    """Remove what earlier runs stored, so that the next one is a first one."""
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 
 @lru_cache(maxsize=1)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.fleets import PROFILES, documents, machine, write_profiles
-from tests.bench.usage import Row, Usage, usage
+from tests.bench.usage import Row, Usage, forget, usage
 
 _DEMO = Path(__file__).resolve().parents[2] / "overlays" / "demo"
 # Pools of these names have values that the kubelet refuses, and OSM's profiles have mistakes.
@@ -17,31 +16,27 @@ _FINDINGS = frozenset({0, 1})
 
 def measures(folder: Path) -> Iterator[Row]:
     """Rows of the table. Pools have default profiles, unless it says otherwise."""
-    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-    try:
-        one = _pools(folder / "validate-one", 1, distinct=False)
-        hundred = _pools(folder / "validate-hundred", 100, distinct=False)
-        distinct = _pools(folder / "validate-distinct", 100, distinct=True)
-        released = folder / "validate-released"
-        released.mkdir()
-        write_profiles(released)
-        yield _cold(one).row("validate of one pool, cold", "2.5 s CPU")
-        yield _again(one).row("validate of one pool, unchanged", "0.6 s CPU")
-        yield _cold(hundred).row("validate of 100 pools that differ in names, cold", "6 s CPU")
-        yield _cold(distinct).row("validate of 100 pools, every field distinct, cold", "6 s CPU")
-        yield _again(distinct).row("validate of 100 pools, every field distinct, unchanged")
-        yield _cold(released).row("validate of OSM's six profiles, cold")
-        yield _again(released).row("validate of OSM's six profiles, unchanged")
-        demo = shutil.copytree(_DEMO, folder / "validate-demo")
-        fleet = ("--fleet", str(demo / "osm-gitops.yaml"))
-        yield usage("validate", *fleet, ends=_FINDINGS).row("validate of the demo fleet, cold")
-        yield usage("validate", *fleet, ends=_FINDINGS).row("validate of the demo fleet, unchanged")
-    finally:
-        del os.environ["XDG_CACHE_HOME"]
+    one = _pools(folder / "validate-one", 1, distinct=False)
+    hundred = _pools(folder / "validate-hundred", 100, distinct=False)
+    distinct = _pools(folder / "validate-distinct", 100, distinct=True)
+    released = folder / "validate-released"
+    released.mkdir()
+    write_profiles(released)
+    yield _cold(one).row("validate of one pool, cold", "2.5 s CPU")
+    yield _again(one).row("validate of one pool, unchanged", "0.6 s CPU")
+    yield _cold(hundred).row("validate of 100 pools that differ in names, cold", "6 s CPU")
+    yield _cold(distinct).row("validate of 100 pools, every field distinct, cold", "6 s CPU")
+    yield _again(distinct).row("validate of 100 pools, every field distinct, unchanged")
+    yield _cold(released).row("validate of OSM's six profiles, cold")
+    yield _again(released).row("validate of OSM's six profiles, unchanged")
+    demo = shutil.copytree(_DEMO, folder / "validate-demo")
+    fleet = ("--fleet", str(demo / "osm-gitops.yaml"))
+    yield usage("validate", *fleet, ends=_FINDINGS).row("validate of the demo fleet, cold")
+    yield usage("validate", *fleet, ends=_FINDINGS).row("validate of the demo fleet, unchanged")
 
 
 def _cold(tree: Path) -> Usage:
-    shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+    forget()
     return _again(tree)
 
 
