@@ -25,7 +25,7 @@ from osm_gitops.workers.calls import Series, Use
 from osm_gitops.workers.messages import Named
 
 _KIND: Final = "profiles"
-_MOST_BYTES: Final = 32 << 20
+_MOST_BYTES: Final = 64 << 20
 _LARGEST: Final = 4 << 20
 _COMPILER: Final = ("gotemplate", "gocompat", "render/data.py")
 """The parts of this program on which compiled texts depend."""
