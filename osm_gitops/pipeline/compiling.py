@@ -91,6 +91,7 @@ class CompiledTexts:
                 folder.put(_name(key), b"".join(_packed(found.get(each, b"") for each in key[1])))
 
     def _keep(self, key: _Key, known: Compiled) -> Compiled:
+        self._known.pop(key, None)  # the most recently used one is last
         while len(self._known) >= _KEPT:
             del self._known[next(iter(self._known))]
         self._known[key] = known

@@ -232,3 +232,17 @@ def test_clusters_share_what_was_compiled_whatever_ran_before(folder: Path, tmp_
     end_idle()
     assert osm_gitops(*fleet) == plain
     assert _entries(folder) == stored
+
+
+def test_profiles_that_are_used_again_are_not_read_again(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "_KEPT", 2)
+    bodies = [profile(name, script=f"#!/bin/sh\n# {name}\n{{{{ .Token }}}}\n") for name in ("osp-a", "osp-b", "osp-c")]
+    first, second, third = inputs_of(tmp_path, *bodies).profiles.values()
+    texts = _texts(tmp_path)
+    for each in (first, second, first, third, first):
+        assert texts.of([each], Settings(), ())
+    shutil.rmtree(folder)
+    monkeypatch.setattr(compiling, "_compiled", lambda missing, _: iter([[None, None]] * len(missing)))
+    assert [len(texts.of([each], Settings(), ())) for each in (first, third, second)] == [2, 2, 0]
