@@ -89,13 +89,22 @@ def load_documents(text: str | bytes, name: str, shared: SharedEntries | None = 
     canonical = _canonical_documents(plain, shared)
     if canonical is not None:
         return canonical
+    # A line end in YAML and a character in JSON, as which kubectl and sops read and write a text that begins like this.
+    if "\x85" in plain and (documents := _json_documents(plain, name)) is not None:
+        return documents
     try:
         return _Reader(plain, name).documents()
     except yaml.YAMLError as error:
-        values = json_documents(plain, name, MAX_DEPTH) if plain.lstrip().startswith("{") else None
-        if values is not None:
-            return [Document(value, line, Lines("", 0)) for value, line in values]
+        documents = _json_documents(plain, name)
+        if documents is not None:
+            return documents
         raise InputError([syntax_problem(error, plain, name)]) from None
+
+
+def _json_documents(text: str, name: str) -> list[Document] | None:
+    """The documents of a text that is JSON, without the lines of their fields; ``None`` for any other."""
+    values = json_documents(text, name, MAX_DEPTH) if text.lstrip().startswith("{") else None
+    return None if values is None else [Document(value, line, Lines("", 0)) for value, line in values]
 
 
 def _canonical_documents(text: str, shared: SharedEntries | None) -> list[Document] | None:

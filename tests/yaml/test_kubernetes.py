@@ -361,3 +361,9 @@ def test_any_text_is_read_or_refused(text: str | bytes) -> None:
         json.dumps(document.value, allow_nan=False).encode()
         assert document.line >= 1
         assert all(line >= document.line for line in document.lines.values())
+
+
+def test_the_character_next_line_is_a_line_end_in_yaml_and_stays_in_json() -> None:
+    assert value_of('{"a": "x\x85y"}\n') == {"a": "x\x85y"}
+    assert value_of('a: "x\x85y"\n') == {"a": "x y"}
+    assert value_of('{a: "x\x85y"}\n') == {"a": "x y"}
