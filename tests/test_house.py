@@ -39,6 +39,7 @@ DOORS: dict[str, str | tuple[str, ...]] = {
     "click": "cli",
     "re2": "gocompat/regex.py",
     "pybase64": "gocompat/basetext.py",
+    "orjson": "yaml/compact_json.py",
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
@@ -14,6 +13,7 @@ from weakref import ReferenceType, ref
 
 from osm_gitops.model.objects import Json
 from osm_gitops.yaml.canonical import SharedEntries
+from osm_gitops.yaml.compact_json import dump_json, load_json
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_manifest
 
@@ -141,7 +141,7 @@ _entries: Final = SharedEntries()  # pools of a profile have most files in commo
 def _parsed(packed: PackedBody) -> dict[str, Json]:
     text = packed.text
     if text.startswith(b"{"):
-        found: dict[str, Json] = json.loads(text)
+        found: dict[str, Json] = load_json(text)
         return found
     return load_manifest(text, "a manifest", _entries)
 
@@ -175,7 +175,7 @@ class Packer:
 
     def pack_json(self, body: Mapping[str, Json], like: Hashable) -> PackedBody:
         """Pack a body as JSON, which is faster than YAML."""
-        return self.pack(json.dumps(dict(body), sort_keys=True).encode(), ("json", like))
+        return self.pack(dump_json(dict(body), sort_keys=True), ("json", like))
 
 
 def _beside(reference: bytes, number: int) -> bytes:
@@ -191,7 +191,8 @@ def _deflated(text: bytes, dictionary: bytes) -> bytes:
 
 def text_of(body: Mapping[str, Json]) -> bytes:
     """The canonical YAML text of a body."""
-    return body.text if isinstance(body, PackedBody) else dump(body).encode()
+    text = body.text if isinstance(body, PackedBody) else b"{"
+    return dump(body).encode() if text.startswith(b"{") else text
 
 
 def likeness(body: Mapping[str, Json], kind: str) -> Hashable:

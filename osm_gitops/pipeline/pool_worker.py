@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from hashlib import sha256
 
 from osm_gitops.config.overlay_stack import Stack
 from osm_gitops.config.patches import PatchedProfile, patch_profile
@@ -34,6 +35,7 @@ from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, template_tex
 from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.render.user_data import Counted, bootstrap_size, provisioning_size
+from osm_gitops.yaml.compact_json import dump_json
 from osm_gitops.yaml.emit import dump
 
 
@@ -43,6 +45,7 @@ class ClusterRenderer:
     def __init__(self, inputs: Inputs, settings: Settings, options: RenderOptions = DEFAULTS) -> None:
         self.inputs = inputs
         self.measured = options.measured
+        self.for_git = options.for_git
         self.cluster = resolve_cluster(settings, inputs.facts)
         engine, compiled = _engine(bounds_of(settings), json.dumps(dict(inputs.values))), CompiledProfiles()
         engine.compiled = options.compiled
@@ -60,10 +63,15 @@ class ClusterRenderer:
             raise InputError(self.counterfactuals.problems(machine, failure.problems)) from None
         return RenderedPool(
             (pool.profile.namespace, pool.profile.name),
-            tuple(RenderedText(each.ref, each.side, dump(each.body).encode()) for each in objects),
+            tuple(map(self._text, objects)),
             (*pool.warnings, *self.counterfactuals.warnings(machine, warnings), *_unknown_fields(pool, objects)),
             _sizes(pool, objects) if self.measured else (),
         )
+
+    def _text(self, rendered: DesiredObject) -> RenderedText:
+        yaml = dump(rendered.body).encode()
+        text = yaml if self.for_git else dump_json(rendered.body)
+        return RenderedText(rendered.ref, rendered.side, text, sha256(yaml).digest())
 
 
 def _unknown_fields(pool: ResolvedPool, objects: Iterable[DesiredObject]) -> Iterator[Problem]:

@@ -41,11 +41,13 @@ DEFAULTS: Final = RenderOptions()
 
 @dataclass(frozen=True, slots=True)
 class RenderedText:
-    """One rendered object of a worker, with its canonical text."""
+    """One rendered object of a worker. ``text`` is its YAML for a file, or its JSON for a cluster: that is what is
+    sent, and parsing it takes a tenth of the time. ``digest`` is the SHA-256 of its YAML in both cases."""
 
     ref: ObjectRef
     side: Side
     text: bytes = field(repr=False)
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,7 @@ class _ClusterRun:
         objects = []
         for number, each in enumerate(rendered.objects):
             body = self.packer.pack(each.text, (rendered.profile, number))
-            objects.append(DesiredObject(each.ref, each.side, body, pool, body.digest))
+            objects.append(DesiredObject(each.ref, each.side, body, pool, each.digest))
         self.objects += objects
         self.taken(objects)
         self.warnings += rendered.warnings

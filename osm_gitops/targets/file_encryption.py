@@ -30,7 +30,7 @@ from pathlib import Path
 from osm_gitops.errors import ClosedError, Code, EncryptionError, InputError, Problem, TargetError, input_error
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json, value_at
-from osm_gitops.model.packed import PackedBody, parsed, text_of
+from osm_gitops.model.packed import parsed, text_of
 from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.document import (
     OpenedBefore,
@@ -449,7 +449,7 @@ def _plain_digest(wanted: DesiredObject) -> bytes:
 
 def _digest_of(body: Mapping[str, Json]) -> bytes:
     """The SHA-256 of a body's canonical text."""
-    return body.digest if isinstance(body, PackedBody) else hashlib.sha256(dump(body).encode()).digest()
+    return hashlib.sha256(text_of(body)).digest()
 
 
 def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:

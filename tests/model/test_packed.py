@@ -9,6 +9,7 @@ from base64 import b64encode
 import pytest
 
 from osm_gitops.model.packed import PackedBody, Packer, parsed, text_of
+from osm_gitops.yaml.compact_json import dump_json
 from osm_gitops.yaml.emit import dump
 
 _KIB = 1 << 10
@@ -51,6 +52,13 @@ def test_texts_that_differ_in_little_take_little_memory_however_long_they_are() 
     packed = packer.pack(b"name: other\n" + common, "one kind")
     packed.compress()
     assert _size(packed) < len(common) / 50
+
+
+def test_the_text_of_a_body_is_yaml_however_it_is_kept() -> None:
+    body = {"kind": "Secret", "metadata": {"name": "n"}, "data": {"b": "x: y\n", "a": ""}}
+    for text in (dump(body).encode(), dump_json(body)):
+        packed = Packer().pack(text, "")
+        assert text_of(packed) == dump(body).encode()
 
 
 def test_a_body_is_what_its_text_says_and_equal_to_what_says_the_same() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from base64 import b64decode
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from osm_gitops.errors import Code, Problem
 from osm_gitops.gotemplate.assembly import _GoText
 from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.model.packed import PackedBody, text_of
 from osm_gitops.model.plan import Plan, View
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.planning import excerpted
@@ -29,6 +31,7 @@ from osm_gitops.targets.folder import FolderTarget, render_to
 from osm_gitops.targets.target import plan_for
 from osm_gitops.workers import messages
 from osm_gitops.workers.messages import Encoded, Request
+from osm_gitops.yaml.emit import dump
 from tests.cli.scenes import file, pool, profile
 from tests.faults import Expected
 from tests.render.middle import inputs_of
@@ -40,6 +43,18 @@ def test_used_profiles_come_once_and_in_order(tmp_path: Path) -> None:
     )
     desired = render_cluster("c", inputs, Settings()).desired
     assert [each.ref.name for each in desired.objects if each.ref.kind == "OperatingSystemProfile"] == ["a", "b"]
+
+
+@pytest.mark.parametrize("for_git", [True, False])
+def test_bodies_for_a_cluster_are_kept_as_json_with_the_digest_of_their_yaml(tmp_path: Path, for_git: bool) -> None:
+    inputs = inputs_of(tmp_path, profile("a"), pool("p", "a"))
+    objects = render_cluster("c", inputs, Settings(), options=RenderOptions(for_git=for_git)).desired.objects
+    bodies = {each.digest: each.body for each in objects if isinstance(each.body, PackedBody)}
+    assert len(bodies) == 3
+    for digest, body in bodies.items():
+        assert body.text.startswith(b"{") is not for_git
+        assert text_of(body) == dump(body).encode()
+        assert digest == sha256(text_of(body)).digest()
 
 
 def test_facts_of_pools_have_the_bytes_that_the_provider_counts(tmp_path: Path) -> None:
