@@ -32,16 +32,20 @@ def parse_json(text: bytes | str, deepest: int = DEEPEST) -> Json:
         raise ValueError(too_deep) from None
     except ValueError:
         raise ValueError("is not JSON") from None
-    level = [value]
-    for _ in range(deepest + 1):
-        level = [inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)]
-        if not level:
-            break
-    else:
+    if plain.count("{") + plain.count("[") > deepest and _is_deeper(value, deepest):
         raise ValueError(too_deep)
     if _HALF.search(plain) and not _is_text(value):
         raise ValueError("contains a lone surrogate (\\ud800 to \\udfff)")
     return value
+
+
+def _is_deeper(value: Json, deepest: int) -> bool:
+    level = [value]
+    for _ in range(deepest + 1):
+        level = [inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def line_of_fault(error: ValueError | RecursionError, text: str) -> int:

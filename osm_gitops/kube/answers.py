@@ -353,10 +353,14 @@ def _misfit(value: Json, shape: Any, path: str) -> str:
         return f"{path} is not a mapping{' of mappings' if shape is _FIELDS else ''}"
     if shape is _FIELDS:
         return ""
-    if isinstance(shape, _MapOf):
-        return next(filter(None, (_misfit(each, shape.inner, f"{path}.{key}") for key, each in value.items())), "")
-    within = ((key, value[key], inner) for key, inner in shape.items() if value.get(key) is not None)
-    return next(filter(None, (_misfit(each, inner, f"{path}.{key}".lstrip(".")) for key, each, inner in within)), "")
+    for key in value if isinstance(shape, _MapOf) else shape:
+        each, inner = value.get(key), shape.inner if isinstance(shape, _MapOf) else shape[key]
+        if type(each) is inner or (each is None and not isinstance(shape, _MapOf)):
+            continue  # as almost all are
+        wrong = _misfit(each, inner, f"{path}.{key}".lstrip("."))
+        if wrong:
+            return wrong
+    return ""
 
 
 def _is_fields(value: Json) -> bool:

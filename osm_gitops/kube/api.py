@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from osm_gitops.kube.answers import (
     uncalled_webhook,
     webhook_refusal,
 )
-from osm_gitops.kube.connections import Server
+from osm_gitops.kube.connections import Call, Server
 from osm_gitops.kube.credentials import credentials_of
 from osm_gitops.kube.kinds import (
     ACCESS_REVIEW,
@@ -37,11 +36,11 @@ from osm_gitops.kube.transport import (
     PAGE_OF_OBJECTS,
     RETRY_POLICY,
     Answer,
-    Call,
     OversizedError,
     RetryPolicy,
     Transport,
 )
+from osm_gitops.yaml.compact_json import dump_json
 
 PAGE: Final = 500
 """Objects per page of a list."""
@@ -53,9 +52,10 @@ _TOKEN: Final = 16 << 10  # of a next page: it becomes part of a URL
 _LONGEST_NAME: Final = 253
 _NO_API: Final = "Check that the address is that of an API server"
 _PARTIAL = ";as={0};g=meta.k8s.io;v=v1"
+_METADATA = b'{"kind":"PartialObjectMetadata",'
 _APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 # API servers parse bodies of server-side apply as YAML, where these characters must be escaped.
-_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 WATCH_SILENCE: Final = 150
 """Seconds without an event after which a connection counts as lost: servers send a bookmark every minute."""
@@ -293,40 +293,30 @@ class Api:
             return None
         return self._checked(wanted, self._object(wanted, answer))
 
-    def apply(
-        self,
-        body: Mapping[str, Any],
-        *,
-        force: bool = False,
-        dry_run: bool = False,
-        subresource: str = "",
-        manager: str = FIELD_MANAGER,
-        metadata_only: bool = False,
-    ) -> Object:
-        """Create or update by server-side apply; returns the object. Idempotent.
+    def apply(self, body: Mapping[str, Any], *, force: bool = False, manager: str = FIELD_MANAGER) -> Object | None:
+        """Create or update by server-side apply. Idempotent. Returns the object's metadata.
 
-        Raises ConflictError with the names of the fields' managers.
+        ``None`` if this request created the object, so that nobody else owns a part of it: a run that creates all
+        objects of a fleet would parse thousands of answers for nothing. Raises ConflictError with the names of the
+        fields' managers.
         """
-        wanted = _wanted("patch", body, subresource)
+        wanted = _wanted("patch", body)
         query = {"fieldManager": manager, "force": "true" if force else "false"}
-        call = Call(
-            "PATCH",
-            _path(wanted),
-            query | ({"dryRun": "All"} if dry_run else {}),
-            _json(body),
-            _APPLY,
-            _accept(metadata_only=metadata_only),
-        )
-        return self._ask(wanted, call)
+        call = Call("PATCH", _path(wanted), query, _json(body), _APPLY, _accept(metadata_only=True))
+        answer = self._transport.send(call, self._check)
+        if answer.status == 201 and answer.data.startswith(_METADATA):
+            return None
+        return self._checked(wanted, self._object(wanted, answer))
 
-    def create(self, body: Mapping[str, Any]) -> Object:
-        """POST. Raises ClusterError with status 409 if the object exists.
+    def create(self, body: Mapping[str, Any], *, metadata_only: bool = False) -> Object:
+        """POST; returns the object. Raises ClusterError with status 409 if the object exists.
 
         It may exist because an earlier attempt succeeded and its answer was lost.
         """
         wanted = _wanted("create", body)
         path = wanted.kind.collection(wanted.namespace)
-        return self._ask(wanted, Call("POST", path, {"fieldManager": FIELD_MANAGER}, _json(body)))
+        accept = _accept(metadata_only=metadata_only)
+        return self._ask(wanted, Call("POST", path, {"fieldManager": FIELD_MANAGER}, _json(body), accept=accept))
 
     def replace(self, body: Mapping[str, Any]) -> Object:
         """PUT. Raises ConflictError if the body's resourceVersion is out of date.
@@ -436,12 +426,12 @@ class Api:
         return found
 
 
-def _wanted(verb: str, body: Mapping[str, Any], subresource: str = "") -> RequestInfo:
+def _wanted(verb: str, body: Mapping[str, Any]) -> RequestInfo:
     kind = KINDS.get(str(body.get("kind")))
     metadata = body["metadata"]
     if kind is None or kind.api_version != body.get("apiVersion"):
         raise LookupError(f"{body.get('kind')} is not among the kinds that are written")
-    return RequestInfo(verb, kind, metadata.get("namespace") or "", metadata["name"], subresource)
+    return RequestInfo(verb, kind, metadata.get("namespace") or "", metadata["name"])
 
 
 def _path(wanted: RequestInfo) -> str:
@@ -456,8 +446,10 @@ def _accept(suffix: str = "", *, metadata_only: bool) -> str:
 
 def _json(body: Mapping[str, Any]) -> bytes:
     """JSON in UTF-8 that is also YAML: characters beyond U+FFFF are not escaped, as YAML has no surrogate pairs."""
-    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text).encode()
+    text = dump_json(body)
+    if text.isascii() and b"\x7f" not in text:
+        return text
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text.decode()).encode()
 
 
 IN_CLUSTER: Final = "in-cluster"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import socket
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +20,7 @@ from http.client import HTTPResponse
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from osm_gitops.bounded.files import shown_size
 from osm_gitops.errors import Code, InputError, input_error
@@ -27,9 +28,8 @@ from osm_gitops.kube.credentials import Identity, content
 from osm_gitops.kube.kubeconfig import Entry
 
 if TYPE_CHECKING:
-    import socket
-
-    from urllib3 import PoolManager
+    from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager
+    from urllib3.util.ssltransport import SSLTransport
 
 
 _HEAD: Final = 256 << 10
@@ -37,6 +37,24 @@ _HEAD: Final = 256 << 10
 
 _PIECE: Final = 64 << 10
 _LOOK: Final = 1.0  # seconds between checks for an interruption
+
+
+OBJECT: Final = 16 << 20
+"""Limit in bytes of an answer with one object: etcd accepts at most 1.5 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request: ``body`` is JSON text, ``accept`` and ``content_type`` are media types, ``most`` is the limit of the
+    answer in bytes. With ``most`` 0 only its status is wanted, and the rest is not read."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = field(default=None, repr=False)
+    content_type: str = "application/json"
+    accept: str = "application/json"
+    most: int = OBJECT
 
 
 class LostError(Exception):
@@ -81,23 +99,35 @@ class Exchange:
     def body_begins(self) -> None:
         self._left, self._in_body = self.most + 1, True
 
+    def left(self) -> float:
+        """Seconds until the end, more than 0."""
+        left = self.until - self.clock()
+        if self.interrupted.is_set() and self.grace:
+            left = min(left, self.grace)
+        return max(0.001, left)
+
     def receive(self, sock: socket.socket, buffer: memoryview) -> int:
         """Read bytes of the answer; 0 at its end. Raises LostError at a limit."""
         if self._left <= 0:
             raise self._oversized()
-        begun = self.clock()
+        count = self._patiently(sock, lambda: sock.recv_into(buffer[: self._left]), self.look)
+        self._left -= count
+        return count
+
+    def transmit(self, sock: socket.socket | SSLTransport, piece: memoryview) -> int:
+        """Send bytes of the request; returns how many were sent. Raises LostError at a limit."""
+        # urllib3's TLS to a proxy cannot be asked again: it may have sent a part.
+        look = self.look if isinstance(sock, socket.socket) else self.wait
+        return self._patiently(sock, lambda: sock.send(piece), look)  # type: ignore[arg-type]  # takes any buffer
+
+    def _patiently(self, sock: socket.socket | SSLTransport, call: Callable[[], int], look: float) -> int:
+        silent = self.clock() + self.wait
         while True:
-            sock.settimeout(min(self.look, self._remaining(begun + self.wait)))
+            sock.settimeout(min(look, self._remaining(silent)))
             try:
-                count = sock.recv_into(buffer[: self._left])
+                return call()
             except TimeoutError:
                 continue
-            self._left -= count
-            return count
-
-    def limit(self, sock: socket.socket) -> None:
-        """Set the timeout for sending the next piece of the request."""
-        sock.settimeout(self._remaining(self.clock() + self.wait))
 
     def check_length(self, announced: int) -> None:
         """Raise LostError if the announced body is too large."""
@@ -144,20 +174,46 @@ def bound(pool: PoolManager) -> None:
 
 
 def _bounded(connection: Any) -> Any:
-    """A class of connections that check the limits of the current exchange."""
+    """A class of connections that check the limits of the current exchange.
+
+    A request is sent as one piece, and timeouts are set where they change: each such call gives up the interpreter's
+    lock, for which the other threads of a run wait.
+    """
 
     class Bounded(connection):  # type: ignore[misc]
         response_class = _Response
+        held: bytearray | None = None
+
+        def request(self, *request: Any, **more: Any) -> None:
+            if self.sock is not None:
+                self.timeout = self.sock.gettimeout()  # it is set for each piece
+            self.held = bytearray()
+            try:
+                super().request(*request, **more)
+                whole = self.held
+            finally:
+                self.held = None
+            self.send(whole)
 
         def send(self, data: Any) -> None:
+            if self.held is not None:
+                self.held += data  # heads and bodies are bytes here
+                return
             if self.sock is None:
                 self.connect()
-            pieces = memoryview(data)  # heads and bodies are bytes here
-            for start in range(0, len(pieces), _PIECE):
-                _CURRENT.get().limit(self.sock)
-                super().send(pieces[start : start + _PIECE])
+            exchange, left = _CURRENT.get(), memoryview(data)
+            while left:
+                left = left[exchange.transmit(self.sock, left[:_PIECE]) :]
 
     return Bounded
+
+
+class _Socket(ssl.SSLSocket):
+    """A socket whose timeout is only set if it changes, as that is a system call."""
+
+    def settimeout(self, value: float | None) -> None:
+        if value != self.gettimeout():
+            super().settimeout(value)
 
 
 class _Response(HTTPResponse):
@@ -193,7 +249,6 @@ class _Wire(io.RawIOBase):
         super().close()
 
 
-# Connections are opened on demand and kept. A request waits if all are busy.
 _CONNECTIONS = 64
 
 
@@ -252,8 +307,67 @@ def proxy_for(url: str, environment: Mapping[str, str]) -> tuple[str, str]:
     return proxy, environment.get("NO_PROXY") or environment.get("no_proxy") or ""
 
 
-def open_pool(server: Server) -> PoolManager:
-    """Connections that verify the server's certificate. Raises InputError."""
+class ServerConnections:
+    """Connections to one server, opened on demand and kept. A request waits if all are busy. Raises InputError for
+    settings that no connection can be opened with."""
+
+    def __init__(self, server: Server) -> None:
+        self._manager = _open_manager(server)
+        self._url = server.url
+        parts = urlsplit(server.url)
+        # Only such a proxy is told the whole address.
+        absolute = self._manager.proxy is not None and parts.scheme == "http"
+        self._prefix = server.url if absolute else urlunsplit(("", "", parts.path, parts.query, ""))
+        self._pool: HTTPConnectionPool | None = None
+
+    def open(self, call: Call, headers: Mapping[str, str], exchange: Exchange, connect: float) -> BaseHTTPResponse:
+        """Send a request, and read the head of its answer. A new connection may take ``connect`` seconds."""
+        from urllib3 import Timeout  # noqa: PLC0415 - slow
+
+        pool = self._pool
+        if pool is None:
+            # Asked once: the manager would parse the address for each request.
+            pool = self._pool = self._manager.connection_from_url(self._url)
+        left = exchange.left()
+        query = f"?{urlencode(call.query)}" if call.query else ""
+        with exchanging(exchange):
+            return pool.urlopen(
+                call.method,
+                f"{self._prefix}{call.path}{query}" or "/",
+                body=call.body,
+                headers=headers,
+                retries=False,
+                redirect=False,
+                assert_same_host=False,
+                timeout=Timeout(connect=min(left, connect), read=exchange.look),
+                pool_timeout=left,  # type: ignore[arg-type]  # urllib3 takes fractions, too
+                preload_content=False,
+                decode_content=False,
+            )
+
+    def close(self) -> None:
+        """Close the connections. A later request opens new ones."""
+        self._pool = None
+        self._manager.clear()
+
+    def present(self, identity: Identity, where: str) -> None:
+        """Use the identity's certificate for new connections. Raises InputError."""
+        context = self._manager.connection_pool_kw.get("ssl_context")
+        if not identity.certificate or context is None:
+            return
+        # Python reads them only from files. These are deleted before the first request.
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = Path(folder, "certificate"), Path(folder, "key")
+            certificate.write_bytes(identity.certificate)
+            key.touch(mode=0o600)
+            key.write_bytes(identity.key)
+            try:
+                context.load_cert_chain(certificate, key, password="")  # otherwise Python asks on the terminal
+            except (ssl.SSLError, ValueError):
+                raise _unusable(where) from None
+
+
+def _open_manager(server: Server) -> PoolManager:
     import urllib3  # noqa: PLC0415 - slow
 
     # urllib3 would print warnings: about disabled verification, which the user chose, and about SOCKS proxies.
@@ -299,6 +413,7 @@ def _proxied_pool(server: Server) -> PoolManager:
 
 def _trust(server: Server) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.sslsocket_class = _Socket
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # As in Go, authorities need neither be roots nor have all extensions.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -322,23 +437,6 @@ def _certificates(text: bytes) -> str:
     """Only the certificates: such files may contain comments in any encoding."""
     blocks = re.findall(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", text, re.DOTALL)
     return "\n".join(block.decode("latin-1") for block in blocks)
-
-
-def present(pool: PoolManager, identity: Identity, where: str) -> None:
-    """Use the identity's certificate for new connections. Raises InputError."""
-    context = pool.connection_pool_kw.get("ssl_context")
-    if not identity.certificate or context is None:
-        return
-    # Python reads them only from files. These are deleted before the first request.
-    with tempfile.TemporaryDirectory() as folder:
-        certificate, key = Path(folder, "certificate"), Path(folder, "key")
-        certificate.write_bytes(identity.certificate)
-        key.touch(mode=0o600)
-        key.write_bytes(identity.key)
-        try:
-            context.load_cert_chain(certificate, key, password="")  # otherwise Python asks on the terminal
-        except (ssl.SSLError, ValueError):
-            raise _unusable(where) from None
 
 
 def _unusable(where: str) -> InputError:

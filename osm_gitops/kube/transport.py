@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,15 +13,14 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlencode
 
 from osm_gitops import __version__
 from osm_gitops.errors import ClusterError, Code, InputError, Problem
-from osm_gitops.kube.connections import Exchange, LostError, Server, exchanging, open_pool, present
+from osm_gitops.kube.connections import Call, Exchange, LostError, Server, ServerConnections
 from osm_gitops.kube.credentials import Credentials, Identity
 
 if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse, PoolManager
+    from urllib3 import BaseHTTPResponse
 
 
 _LONGEST_RETRY_AFTER = 60.0
@@ -81,24 +80,8 @@ _HEAD = 1000
 _CHUNK = 1 << 20
 _DIGITS = 20  # of a Content-Length
 
-OBJECT: Final = 16 << 20
-"""Limit in bytes of an answer with one object: etcd accepts at most 1.5 MiB."""
 PAGE_OF_OBJECTS: Final = 64 << 20
 """Limit in bytes of a page of a list."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request: ``body`` is JSON text, ``accept`` and ``content_type`` are media types, ``most`` is the limit of the
-    answer in bytes. With ``most`` 0 only its status is wanted, and the rest is not read."""
-
-    method: str
-    path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = field(default=None, repr=False)
-    content_type: str = "application/json"
-    accept: str = "application/json"
-    most: int = OBJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +113,14 @@ class Transport:
         self._interrupted = threading.Event()
 
     @cached_property
-    def _pool(self) -> PoolManager:
-        return open_pool(self.server)
+    def _connections(self) -> ServerConnections:
+        return ServerConnections(self.server)
 
     def close(self) -> None:
         """Close the connections. A later request opens new ones."""
-        pool = self.__dict__.get("_pool")
-        if pool is not None:
-            pool.clear()
+        connections = self.__dict__.get("_connections")
+        if connections is not None:
+            connections.close()
 
     def hurry(self) -> None:
         """After an interruption: give running requests two seconds, and stop retries."""
@@ -169,11 +152,11 @@ class Transport:
                 if answer.status == 401 and not renewed and self._renew(identity):
                     renewed = True
                     continue
-                wait = retries.pause(tried, answer.retry_after)
                 final = answer.status not in _AGAIN or any(each in answer.data[:_HEAD] for each in _FINAL)
+                wait = 0.0 if final else retries.pause(tried, answer.retry_after)
                 final = final or self._interrupted.is_set()
                 if final or tried >= retries.tries or retries.clock() + wait >= until:
-                    return replace(answer, unsure=unsure)
+                    return replace(answer, unsure=True) if unsure else answer
                 unsure = unsure or answer.status != 429
             (retries.sleep or self._interrupted.wait)(wait)
 
@@ -193,8 +176,8 @@ class Transport:
             with self._lock:
                 if identity is not self._presented:
                     if self._presented is not None and identity.certificate != self._presented.certificate:
-                        self._pool.clear()
-                    present(self._pool, identity, self._where)
+                        self._connections.close()
+                    self._connections.present(identity, self._where)
                     self._presented = identity
 
     def stream(self, call: Call, silence: float, total: float) -> tuple[Answer, Iterator[bytes]]:
@@ -263,31 +246,13 @@ class Transport:
 
     def _open(self, call: Call, identity: Identity, exchange: Exchange) -> BaseHTTPResponse:
         """Send a request, and read the head of its answer."""
-        from urllib3 import HTTPHeaderDict, Timeout  # noqa: PLC0415 - slow
-
         with self._lock:
             self.requests += 1
-        headers = HTTPHeaderDict(identity.headers, **{"User-Agent": _AGENT, "Accept": call.accept})
+        headers = _headers(identity)
+        headers["User-Agent"], headers["Accept"] = _AGENT, call.accept
         if call.body is not None:
             headers["Content-Type"] = call.content_type
-        url = f"{self.server.url}{call.path}{f'?{urlencode(call.query)}' if call.query else ''}"
-        left = max(0.001, exchange.until - self._retries.clock())
-        if self._interrupted.is_set():
-            left = min(left, exchange.grace)
-        limits = Timeout(connect=min(left, self._retries.connect), read=min(left, self._retries.read))
-        with exchanging(exchange):
-            return self._pool.urlopen(
-                call.method,
-                url,
-                body=call.body,
-                headers=headers,
-                retries=False,
-                redirect=False,
-                timeout=limits,
-                pool_timeout=left,
-                preload_content=False,
-                decode_content=False,
-            )
+        return self._connections.open(call, headers, exchange, self._retries.connect)
 
     def _unanswered(self, call: Call, lost: LostError, tried: int) -> ClusterError:
         times = "once" if tried == 1 else f"{tried} times"
@@ -297,6 +262,15 @@ class Transport:
         return (OversizedError if lost.oversized else ClusterError)(
             [Problem(Code.API_SERVER_UNREACHABLE, what, where=self._where, fix=fix)]
         )
+
+
+def _headers(identity: Identity) -> MutableMapping[str, str]:
+    single = dict(identity.headers)
+    if len(single) == len(identity.headers):
+        return single
+    from urllib3 import HTTPHeaderDict  # noqa: PLC0415 - slow
+
+    return HTTPHeaderDict(identity.headers)  # several groups, for example
 
 
 def _read(response: BaseHTTPResponse, exchange: Exchange) -> bytes:

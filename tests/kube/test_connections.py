@@ -23,6 +23,7 @@ from osm_gitops.errors import ClusterError, Code
 from osm_gitops.kube import api as api_module
 from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP
+from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, answer
 from tests.faults import Expected, refused
@@ -194,6 +195,91 @@ def test_a_proxy_that_is_not_there_is_told_without_its_password(
 def test_a_proxy_that_cannot_be_used_is_told(worker: Cluster, tmp_path: Path, proxy: str) -> None:
     with refused(Code.PROXY_UNUSABLE, kind=ClusterError):
         _ask(_edited(worker, tmp_path / "config", cluster={"proxy-url": proxy}))
+
+
+def test_a_proxy_for_plain_http_is_told_the_whole_address(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        proxy = f"http://127.0.0.1:{server.server_port}"
+        config = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+            "clusters": [{"name": "c", "cluster": {"server": "http://api.invalid/below", "proxy-url": proxy}}],
+            "users": [{"name": "c", "user": {"token": "t"}}],
+        }
+        (tmp_path / "config").write_text(json.dumps(config), "utf-8")
+        assert not connect(ContextRef(str(tmp_path / "config")), {}).serves(CONFIG_MAP)
+        server.shutdown()
+    assert asked == ["http://api.invalid/below/api/v1"]
+
+
+# --- the wire ---
+
+
+def test_a_request_is_one_write_and_sets_no_timeout_that_is_set(
+    worker: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each such call lets other threads run before it returns."""
+    api = _edited(worker, tmp_path / "config")
+    _ask(api)
+    written, timeouts = [], []
+    send, settimeout = ssl.SSLSocket.send, socket.socket.settimeout
+
+    def counting_send(self: ssl.SSLSocket, data: memoryview, flags: int = 0) -> int:
+        written.append(len(data))
+        return send(self, data, flags)
+
+    def counting_settimeout(self: socket.socket, value: float | None) -> None:
+        timeouts.append(value)
+        settimeout(self, value)
+
+    monkeypatch.setattr(ssl.SSLSocket, "send", counting_send)
+    monkeypatch.setattr(socket.socket, "settimeout", counting_settimeout)
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+    api.apply(body | {"data": {"text": "x" * 10_000}})
+    assert len(written) == 1
+    assert written[0] > 10_000
+    assert timeouts == []
+
+
+def test_an_interruption_ends_a_request_that_the_server_does_not_take(tmp_path: Path) -> None:
+    """The rest of it would be waited for as long as the retries allow: here, an hour."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        config = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.getsockname()[1]}"}}],
+            "users": [{"name": "c", "user": {"token": "t"}}],
+        }
+        (tmp_path / "config").write_text(json.dumps(config), "utf-8")
+        api = connect(ContextRef(str(tmp_path / "config")), {}, RetryPolicy(read=3600, total=3600))
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+
+        def send() -> None:
+            with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError):
+                api.create(body | {"data": {"text": "x" * (32 << 20)}})  # more than sockets hold
+            ended.set()
+
+        ended = threading.Event()
+        threading.Thread(target=send, daemon=True).start()
+        connection, _ = server.accept()
+        with connection:
+            queued = -1
+            while queued != (queued := len(connection.recv(64 << 20, socket.MSG_PEEK))):
+                ended.wait(0.2)  # until no more fits
+            api.hurry()
+            assert ended.wait(60)
 
 
 # --- who asks ---

@@ -170,7 +170,7 @@ def apply_profiles(
     failed = False
     for seed, change in planned:
         try:
-            seed.apply(change.body, force=take_over, metadata_only=True)
+            seed.apply(change.body, force=take_over)
         except OsmGitopsError as failure:
             console.problems(failure.problems)
             failed = True

@@ -106,7 +106,17 @@ class BootstrapTokens:
 
     def _new(self, key: str) -> BootstrapToken:
         token_id, token_secret = (_random(length) for length in (6, 16))
-        return read_bootstrap_token(self._api.create(self._body(key, token_id, token_secret)))
+        end = self._end()
+        metadata = self._api.create(self._body(key, token_id, token_secret, end), metadata_only=True)["metadata"]
+        return BootstrapToken(
+            name=metadata["name"],
+            key=key,
+            uid=metadata["uid"],
+            resource_version=metadata["resourceVersion"],
+            text=f"{token_id}.{token_secret}",
+            expires=end,
+            ours=True,
+        )
 
     def _extended(self, token: BootstrapToken) -> BootstrapToken:
         metadata = {
@@ -121,12 +131,13 @@ class BootstrapTokens:
     def _end(self) -> int:
         return self._now + int(self._life.total_seconds())
 
-    def _body(self, key: str, token_id: str, token_secret: str) -> dict[str, Json]:
+    @staticmethod
+    def _body(key: str, token_id: str, token_secret: str, end: int) -> dict[str, Json]:
         data = {
             "description": f"bootstrap token for {key}",
             "token-id": token_id,
             "token-secret": token_secret,
-            "expiration": timestamp(self._end()),
+            "expiration": timestamp(end),
             "usage-bootstrap-authentication": "true",
             "usage-bootstrap-signing": "true",
             "auth-extra-groups": TOKEN_GROUP,
@@ -142,7 +153,12 @@ class BootstrapTokens:
 
 
 def _random(length: int) -> str:
-    return "".join(secrets.choice(ALPHABET) for _ in range(length))
+    """One random number: each one asked for is a system call, in which the thread gives up the interpreter's lock."""
+    number, text = secrets.randbelow(len(ALPHABET) ** length), ""
+    for _ in range(length):
+        number, place = divmod(number, len(ALPHABET))
+        text += ALPHABET[place]
+    return text
 
 
 def _encoded(text: str) -> str:
@@ -283,11 +299,11 @@ def write_kubeconfig(api: Api, key: str, text: str, digest: bytes, requested: Re
     Fields of others are taken over: only this run knows the token.
     """
     body = applied_body(_body(key, text, dict(_times(requested))), digest)
-    metadata = api.apply(body, force=True, metadata_only=True)["metadata"]
-    if others_own_content(metadata):
+    answer = api.apply(body, force=True)
+    if answer is not None and others_own_content(answer["metadata"]):
         # OSM owns the same text: then metadata could not prove that it is unchanged.
-        patch = {"metadata": as_sole_owner(metadata)}
-        api.merge(SECRET, CLOUD_INIT_NAMESPACE, metadata["name"], patch)
+        patch = {"metadata": as_sole_owner(answer["metadata"])}
+        api.merge(SECRET, CLOUD_INIT_NAMESPACE, answer["metadata"]["name"], patch)
 
 
 def delete_kubeconfig(api: Api, key: str, uid: str) -> None:

@@ -160,7 +160,7 @@ def record_run(live: Clusters, held: Held, ran: FinishedRun, uids: Mapping[Objec
         warnings += _create_events(live.worker, _news(earlier, record, ran, uids, masker), ran.ended)
         if _lasting(record) != _lasting(earlier):
             held.check()
-            live.management.apply(_body(held.namespace, record), force=True, metadata_only=True)
+            live.management.apply(_body(held.namespace, record), force=True)
         held.leave(
             {LAST_RUN: record.last_run} | ({LAST_GOOD_RUN: record.last_good_run} if record.last_good_run else {})
         )

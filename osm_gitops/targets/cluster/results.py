@@ -78,7 +78,7 @@ def write_result(api: Api, namespace: str, result: RunResult) -> None:
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
         "data": {_KEY: json.dumps(_document(result), indent=1, ensure_ascii=False) + "\n"},
     }
-    api.apply(body, force=True, metadata_only=True)
+    api.apply(body, force=True)
 
 
 def _document(result: RunResult) -> dict[str, Json]:

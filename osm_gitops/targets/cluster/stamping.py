@@ -210,7 +210,7 @@ def _stamp(writes: Writes, stamp: Stamp) -> None:
     metadata |= {"name": target.ref.name, "namespace": target.ref.namespace}
     metadata["annotations"] = {REVISION: stamp.revision, STAMPED_TEMPLATE: stamp.template}
     body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata}
-    api.apply(body, manager=STAMPER, force=True, metadata_only=True)
+    api.apply(body, manager=STAMPER, force=True)
 
 
 def _put_back(stamps: Sequence[Stamp]) -> Iterator[Problem]:

@@ -6,8 +6,9 @@ in parallel.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from threading import Event
 from typing import Final, TypeVar
 
@@ -230,14 +231,17 @@ def run_parallel(
     ``hurry`` is called, which ends jobs that wait for a server.
     """
     executor = ThreadPoolExecutor(concurrency, "writes")
-    pending: set[Future[T]] = set()
+    ended: SimpleQueue[Future[T]] = SimpleQueue()
+    pending = 0
     try:
         for job in jobs:
-            pending.add(executor.submit(job))
-            if len(pending) >= 2 * concurrency:
-                pending = _take(pending, take)
-        while pending:
-            pending = _take(pending, take)
+            executor.submit(job).add_done_callback(ended.put)
+            pending += 1
+            if pending >= 2 * concurrency:
+                take(ended.get().result())
+                pending -= 1
+        for _ in range(pending):
+            take(ended.get().result())
     except KeyboardInterrupt:
         hurry()
         raise
@@ -246,10 +250,3 @@ def run_parallel(
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _take(pending: set[Future[T]], take: Callable[[T], None]) -> set[Future[T]]:
-    ended, going_on = wait(pending, return_when=FIRST_COMPLETED)
-    for each in ended:
-        take(each.result())
-    return going_on

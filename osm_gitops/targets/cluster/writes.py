@@ -74,14 +74,14 @@ class Writes:
         if change.action is Action.UPDATE and not is_ours(change.before):
             self._take_over(api, change.ref, self._read(api, change.ref))
         try:
-            answer: Mapping[str, Json] = self._apply(api, body)
+            answer = self._apply(api, body)
         except ConflictError as conflict:
             if not conflict.managers or not self._take_over(api, change.ref, self._read(api, change.ref)):
                 raise
             answer = self._apply(api, body)
-        if self._take_over(api, change.ref, answer):
+        if answer is not None and self._take_over(api, change.ref, answer):
             answer = self._apply(api, body)
-        return self._without_additions(api, body, answer["metadata"])
+        return () if answer is None else self._without_additions(api, body, answer["metadata"])
 
     def remove(self, side: Side, ref: ObjectRef, *, required: bool = False) -> bool:
         """Delete an object of ours or of OSM; returns whether it existed. Objects of others stay; if the name is
@@ -132,9 +132,10 @@ class Writes:
         patch = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "managedFields": fields}
         api.merge(KINDS[ref.kind], ref.namespace, ref.name, {"metadata": patch})
 
-    def _apply(self, api: Api, body: Body) -> Mapping[str, Json]:
+    def _apply(self, api: Api, body: Body) -> Mapping[str, Json] | None:
+        """Metadata of the object; ``None`` if it is new, so that nobody else owns content of it."""
         self.check()
-        return api.apply(body.content, force=self.force, metadata_only=True)
+        return api.apply(body.content, force=self.force)
 
     def _read(self, api: Api, ref: ObjectRef) -> Mapping[str, Json] | None:
         kind = KINDS[ref.kind]
@@ -278,9 +279,9 @@ def apply_machine(writes: Writes, change: Change, pool: LivePool) -> None:
     worker = writes.live.worker
     writes.check()
     try:
-        worker.apply(body, force=writes.force, metadata_only=True)
+        worker.apply(body, force=writes.force)
     except ConflictError as conflict:
         if not conflict.managers or not _GIVE_WAY.issuperset(conflict.managers):
             raise
         writes.check()
-        worker.apply(body, force=True, metadata_only=True)
+        worker.apply(body, force=True)

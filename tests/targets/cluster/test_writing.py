@@ -281,10 +281,10 @@ def test_a_pool_that_changed_since_it_was_read_is_left(
 class _Vanishing(Counting):
     """Somebody deletes the pool when its provisioning Secret is written."""
 
-    def apply(self, body: Object, **more: Any) -> Object:
+    def apply(self, body: Object, **more: Any) -> Object | None:
         if body["metadata"]["name"].endswith("provisioning-config"):
             self._api.delete(MACHINE_DEPLOYMENT, "kube-system", "a")
-        applied: Object = self._api.apply(body, **more)
+        applied: Object | None = self._api.apply(body, **more)
         return applied
 
 
