@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, Code, ForgeError, Problem, input_error
-from osm_gitops.kube.connections import Call, Server, proxy_for
+from osm_gitops.kube.connections import Server, proxy_for
 from osm_gitops.kube.credentials import Credentials, Identity
 from osm_gitops.kube.transport import RetryPolicy, Transport
+from osm_gitops.kube.wire import Call
 
 Json = Any
 

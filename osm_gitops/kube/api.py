@@ -20,7 +20,7 @@ from osm_gitops.kube.answers import (
     uncalled_webhook,
     webhook_refusal,
 )
-from osm_gitops.kube.connections import Call, Server
+from osm_gitops.kube.connections import Server
 from osm_gitops.kube.credentials import credentials_of
 from osm_gitops.kube.kinds import (
     ACCESS_REVIEW,
@@ -40,6 +40,7 @@ from osm_gitops.kube.transport import (
     RetryPolicy,
     Transport,
 )
+from osm_gitops.kube.wire import Call
 from osm_gitops.yaml.compact_json import dump_json
 
 PAGE: Final = 500

@@ -1,252 +1,23 @@
-"""Connections to one server: TLS, proxies, keep-alive, and limits of time and size for each request.
-
-Timeouts of sockets start again with each byte, and http.client reads 1xx answers without end: a server that sends a
-byte a second could block a request forever. So each read and write on these connections checks the limits of the
-:class:`Exchange` that it belongs to.
-"""
+"""Connections to one server: TLS, proxies and keep-alive."""
 
 from __future__ import annotations
 
-import io
 import re
-import socket
 import ssl
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
-from http.client import HTTPResponse
 from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from osm_gitops.bounded.files import shown_size
 from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.kube.credentials import Identity, content
 from osm_gitops.kube.kubeconfig import Entry
+from osm_gitops.kube.wire import Call, Exchange, Reply, Socket, bounded, exchanging
 
 if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager
-    from urllib3.util.ssltransport import SSLTransport
-
-
-_HEAD: Final = 256 << 10
-"""Limit in bytes of status lines and headers, including those of 1xx answers and of a proxy."""
-
-_PIECE: Final = 64 << 10
-_LOOK: Final = 1.0  # seconds between checks for an interruption
-
-
-OBJECT: Final = 16 << 20
-"""Limit in bytes of an answer with one object: etcd accepts at most 1.5 MiB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request: ``body`` is JSON text, ``accept`` and ``content_type`` are media types, ``most`` is the limit of the
-    answer in bytes. With ``most`` 0 only its status is wanted, and the rest is not read."""
-
-    method: str
-    path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = field(default=None, repr=False)
-    content_type: str = "application/json"
-    accept: str = "application/json"
-    most: int = OBJECT
-
-
-class LostError(Exception):
-    """There is no complete answer. ``what`` is the reason, as part of a sentence.
-
-    ``sent``: the server may have received the request. ``final``: a retry is useless. ``oversized``: the answer is too
-    large.
-    """
-
-    def __init__(
-        self, what: str, *, sent: bool = True, final: bool = False, oversized: bool = False, fix: str = ""
-    ) -> None:
-        super().__init__(what)
-        self.what = what
-        self.sent = sent
-        self.final = final
-        self.oversized = oversized
-        self.fix = fix
-
-
-@dataclass(slots=True)
-class Exchange:
-    """One request and its answer. It ends at ``until`` by ``clock``; the server may pause for ``wait`` seconds.
-
-    ``most`` is the limit of a body in bytes. After ``interrupted`` a running request has ``grace`` seconds; that is
-    noticed within ``look`` seconds.
-    """
-
-    clock: Callable[[], float]
-    until: float
-    wait: float
-    most: int
-    interrupted: Event
-    grace: float = 2.0
-    look: float = _LOOK
-    _left: int = _HEAD
-    _in_body: bool = False
-
-    def head_begins(self) -> None:
-        self._left, self._in_body = _HEAD, False
-
-    def body_begins(self) -> None:
-        self._left, self._in_body = self.most + 1, True
-
-    def left(self) -> float:
-        """Seconds until the end, more than 0."""
-        left = self.until - self.clock()
-        if self.interrupted.is_set() and self.grace:
-            left = min(left, self.grace)
-        return max(0.001, left)
-
-    def receive(self, sock: socket.socket, buffer: memoryview) -> int:
-        """Read bytes of the answer; 0 at its end. Raises LostError at a limit."""
-        if self._left <= 0:
-            raise self._oversized()
-        count = self._patiently(sock, lambda: sock.recv_into(buffer[: self._left]), self.look)
-        self._left -= count
-        return count
-
-    def transmit(self, sock: socket.socket | SSLTransport, piece: memoryview) -> int:
-        """Send bytes of the request; returns how many were sent. Raises LostError at a limit."""
-        # urllib3's TLS to a proxy cannot be asked again: it may have sent a part.
-        look = self.look if isinstance(sock, socket.socket) else self.wait
-        return self._patiently(sock, lambda: sock.send(piece), look)  # type: ignore[arg-type]  # takes any buffer
-
-    def _patiently(self, sock: socket.socket | SSLTransport, call: Callable[[], int], look: float) -> int:
-        silent = self.clock() + self.wait
-        while True:
-            sock.settimeout(min(look, self._remaining(silent)))
-            try:
-                return call()
-            except TimeoutError:
-                continue
-
-    def check_length(self, announced: int) -> None:
-        """Raise LostError if the announced body is too large."""
-        if announced > self.most:
-            raise self._oversized()
-
-    def _remaining(self, silent: float) -> float:
-        now = self.clock()
-        if self.interrupted.is_set() and self.grace:
-            self.until = min(self.until, now + self.grace)
-            self.grace = 0.0  # once: each further look would shorten it
-        if now >= self.until:
-            raise LostError("the answer took too long")
-        if now >= silent:
-            raise LostError("no answer within the time limit")
-        return max(0.001, min(self.until, silent) - now)
-
-    def _oversized(self) -> LostError:
-        if not self._in_body:
-            return LostError(f"the head of the answer is larger than {shown_size(_HEAD)}", final=True)
-        return LostError(f"the answer is larger than {shown_size(self.most)}", final=True, oversized=True)
-
-
-_CURRENT: ContextVar[Exchange] = ContextVar("exchange")
-
-
-@contextmanager
-def exchanging(exchange: Exchange) -> Iterator[None]:
-    """Apply the limits of ``exchange`` to connections that this thread uses."""
-    before = _CURRENT.set(exchange)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(before)
-
-
-def bound(pool: PoolManager) -> None:
-    """Make new connections of a pool check the limits of the current exchange."""
-    classes: dict[str, Any] = pool.pool_classes_by_scheme
-    pool.pool_classes_by_scheme = {
-        scheme: type(f"Bounded{each.__name__}", (each,), {"ConnectionCls": _bounded(each.ConnectionCls)})
-        for scheme, each in classes.items()
-    }
-
-
-def _bounded(connection: Any) -> Any:
-    """A class of connections that check the limits of the current exchange.
-
-    A request is sent as one piece, and timeouts are set where they change: each such call gives up the interpreter's
-    lock, for which the other threads of a run wait.
-    """
-
-    class Bounded(connection):  # type: ignore[misc]
-        response_class = _Response
-        held: bytearray | None = None
-
-        def request(self, *request: Any, **more: Any) -> None:
-            if self.sock is not None:
-                self.timeout = self.sock.gettimeout()  # it is set for each piece
-            self.held = bytearray()
-            try:
-                super().request(*request, **more)
-                whole = self.held
-            finally:
-                self.held = None
-            self.send(whole)
-
-        def send(self, data: Any) -> None:
-            if self.held is not None:
-                self.held += data  # heads and bodies are bytes here
-                return
-            if self.sock is None:
-                self.connect()
-            exchange, left = _CURRENT.get(), memoryview(data)
-            while left:
-                left = left[exchange.transmit(self.sock, left[:_PIECE]) :]
-
-    return Bounded
-
-
-class _Socket(ssl.SSLSocket):
-    """A socket whose timeout is only set if it changes, as that is a system call."""
-
-    def settimeout(self, value: float | None) -> None:
-        if value != self.gettimeout():
-            super().settimeout(value)
-
-
-class _Response(HTTPResponse):
-    """An answer that is read through its exchange."""
-
-    def __init__(self, sock: socket.socket, *args: Any, **more: Any) -> None:
-        super().__init__(sock, *args, **more)
-        self._exchange = _CURRENT.get()
-        self._exchange.head_begins()
-        self.fp: io.BufferedReader = io.BufferedReader(_Wire(sock, self.fp.detach(), self._exchange))
-
-    def begin(self) -> None:
-        super().begin()
-        self._exchange.body_begins()
-
-
-class _Wire(io.RawIOBase):
-    """The bytes of a socket. ``held`` is http.client's reader, which keeps the socket open until it is closed."""
-
-    def __init__(self, sock: socket.socket, held: io.RawIOBase, exchange: Exchange) -> None:
-        self._sock = sock
-        self._held = held
-        self._exchange = exchange
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return self._exchange.receive(self._sock, memoryview(buffer))
-
-    def close(self) -> None:
-        self._held.close()
-        super().close()
+    from urllib3 import PoolManager
 
 
 _CONNECTIONS = 64
@@ -312,38 +83,30 @@ class ServerConnections:
     settings that no connection can be opened with."""
 
     def __init__(self, server: Server) -> None:
+        import urllib3  # noqa: PLC0415 - slow
+
         self._manager = _open_manager(server)
         self._url = server.url
         parts = urlsplit(server.url)
-        # Only such a proxy is told the whole address.
-        absolute = self._manager.proxy is not None and parts.scheme == "http"
-        self._prefix = server.url if absolute else urlunsplit(("", "", parts.path, parts.query, ""))
-        self._pool: HTTPConnectionPool | None = None
+        self._prefix = urlunsplit(("", "", parts.path, parts.query, ""))
+        self._more: Mapping[str, str] = {}
+        if isinstance(self._manager, urllib3.ProxyManager) and parts.scheme == "http":
+            # Such a proxy makes the requests itself.
+            self._prefix, self._more = server.url, self._manager.proxy_headers
+        self._pool: Any = None
 
-    def open(self, call: Call, headers: Mapping[str, str], exchange: Exchange, connect: float) -> BaseHTTPResponse:
+    def open(self, call: Call, headers: MutableMapping[str, str], exchange: Exchange, connect: float) -> Reply:
         """Send a request, and read the head of its answer. A new connection may take ``connect`` seconds."""
-        from urllib3 import Timeout  # noqa: PLC0415 - slow
-
-        pool = self._pool
+        pool = self._pool  # another thread may close it
         if pool is None:
             # Asked once: the manager would parse the address for each request.
             pool = self._pool = self._manager.connection_from_url(self._url)
-        left = exchange.left()
         query = f"?{urlencode(call.query)}" if call.query else ""
+        headers.update(self._more)
         with exchanging(exchange):
-            return pool.urlopen(
-                call.method,
-                f"{self._prefix}{call.path}{query}" or "/",
-                body=call.body,
-                headers=headers,
-                retries=False,
-                redirect=False,
-                assert_same_host=False,
-                timeout=Timeout(connect=min(left, connect), read=exchange.look),
-                pool_timeout=left,  # type: ignore[arg-type]  # urllib3 takes fractions, too
-                preload_content=False,
-                decode_content=False,
-            )
+            target = f"{self._prefix}{call.path}{query}" or "/"
+            reply: Reply = pool.ask(call, target, headers, min(exchange.left(), connect))
+            return reply
 
     def close(self) -> None:
         """Close the connections. A later request opens new ones."""
@@ -375,7 +138,7 @@ def _open_manager(server: Server) -> PoolManager:
     urllib3.disable_warnings(urllib3.exceptions.DependencyWarning)
     # Imported only for proxies: loading the kubernetes client takes as long as planning a thousand pools.
     pool = _proxied_pool(server) if server.proxy else urllib3.PoolManager(maxsize=_CONNECTIONS)
-    bound(pool)
+    pool.pool_classes_by_scheme = {scheme: bounded(each) for scheme, each in pool.pool_classes_by_scheme.items()}
     pool.connection_pool_kw |= {"block": True}
     if server.url.startswith("https"):
         pool.connection_pool_kw["ssl_context"] = _trust(server)
@@ -413,7 +176,7 @@ def _proxied_pool(server: Server) -> PoolManager:
 
 def _trust(server: Server) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.sslsocket_class = _Socket
+    context.sslsocket_class = Socket
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # As in Go, authorities need neither be roots nor have all extensions.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from osm_gitops.errors import ClusterError, InputError
-from osm_gitops.kube.connections import Call, Server, proxy_for
+from osm_gitops.kube.connections import Server, proxy_for
 from osm_gitops.kube.credentials import Credentials, Identity
 from osm_gitops.kube.transport import RetryPolicy, Transport
+from osm_gitops.kube.wire import Call
 
 RETRIES: Final = RetryPolicy(connect=5.0, read=10.0, total=30.0, tries=3, strange=2)
 """A run must not wait long for them: 30 seconds in all."""

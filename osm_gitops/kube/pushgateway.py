@@ -10,9 +10,9 @@ from urllib.parse import quote, unquote, urlsplit
 
 from osm_gitops.errors import ClusterError, Code, Problem, input_error
 from osm_gitops.gocompat.basetext import encode_base64
-from osm_gitops.kube.connections import Call
 from osm_gitops.kube.posting import RETRIES, UnansweredError, post
 from osm_gitops.kube.transport import RetryPolicy
+from osm_gitops.kube.wire import Call
 
 _TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
 

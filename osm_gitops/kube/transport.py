@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, MutableMapping
@@ -12,16 +13,13 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from osm_gitops import __version__
 from osm_gitops.errors import ClusterError, Code, InputError, Problem
-from osm_gitops.kube.connections import Call, Exchange, LostError, Server, ServerConnections
+from osm_gitops.kube.connections import Server, ServerConnections
 from osm_gitops.kube.credentials import Credentials, Identity
-
-if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse
-
+from osm_gitops.kube.wire import Call, Exchange, LostError, Reply
 
 _LONGEST_RETRY_AFTER = 60.0
 
@@ -202,13 +200,13 @@ class Transport:
             raise self._unanswered(call, lost, 1) from None
         self._known = True
         lines = self._lines(call, response, exchange) if response.status == 200 else iter(())
-        return Answer(response.status, data, response.headers.get("Retry-After", "")), lines
+        return Answer(response.status, data, response.header("Retry-After")), lines
 
-    def _lines(self, call: Call, response: BaseHTTPResponse, exchange: Exchange) -> Iterator[bytes]:
+    def _lines(self, call: Call, response: Reply, exchange: Exchange) -> Iterator[bytes]:
         rest = b""
         try:
             with self._explained():
-                for chunk in response.stream(_CHUNK, decode_content=False):
+                while chunk := response.read_some(_CHUNK):
                     exchange.body_begins()  # the limit is that of a line
                     *lines, rest = (rest + chunk).split(b"\n")
                     if len(rest) > call.most:
@@ -218,13 +216,12 @@ class Transport:
             raise self._unanswered(call, lost, 1) from None
         finally:
             response.close()
-            response.release_conn()
 
     def _once(self, call: Call, identity: Identity, until: float) -> Answer:
         exchange = Exchange(self._retries.clock, until, self._retries.read, call.most, self._interrupted)
         with self._explained():
             response = self._open(call, identity, exchange)
-            retry_after = response.headers.get("Retry-After", "")
+            retry_after = response.header("Retry-After")
             if call.most == 0:
                 response.close()
                 return Answer(response.status, b"", retry_after)
@@ -244,7 +241,7 @@ class Transport:
                 raise
             raise lost from None
 
-    def _open(self, call: Call, identity: Identity, exchange: Exchange) -> BaseHTTPResponse:
+    def _open(self, call: Call, identity: Identity, exchange: Exchange) -> Reply:
         """Send a request, and read the head of its answer."""
         with self._lock:
             self.requests += 1
@@ -273,25 +270,24 @@ def _headers(identity: Identity) -> MutableMapping[str, str]:
     return HTTPHeaderDict(identity.headers)  # several groups, for example
 
 
-def _read(response: BaseHTTPResponse, exchange: Exchange) -> bytes:
+def _read(response: Reply, exchange: Exchange) -> bytes:
     """The whole body. Raises LostError at a limit of the exchange, and for an unexpected encoding."""
     data = bytearray()
     try:
-        length = response.headers.get("Content-Length", "")
+        length = response.header("Content-Length")
         # Python's int() refuses very long digits, which are too large anyway.
         exchange.check_length(int(length[:_DIGITS]) if length.isascii() and length.isdecimal() else 0)
-        encoding = response.headers.get("Content-Encoding", "").strip()
+        encoding = response.header("Content-Encoding").strip()
         if encoding.lower() not in {"", "identity"}:
             raise LostError(f"the answer is encoded ({encoding[:40]}), which was not requested", final=True)
-        for chunk in response.stream(_CHUNK, decode_content=False):
+        while chunk := response.read(_CHUNK):
             data += chunk
     except BaseException:
         data.clear()  # the traceback would keep it in memory
         response.close()  # the rest of this answer must not be read as the next one
-        response.release_conn()  # another request may wait for the connection
         raise
-    response.release_conn()
-    if not data and response.status != 204 and response.headers.get("Content-Length") != "0":
+    response.close(whole=True)
+    if not data and response.status != 204 and length != "0":
         raise LostError("the connection broke off")  # within the head, which http.client does not notice
     return bytes(data)
 
@@ -311,29 +307,28 @@ def _explain(fault: Exception) -> LostError | None:
 
     if isinstance(fault, LostError):
         return fault
-    if isinstance(fault, exceptions.SSLError):
-        detail = getattr(fault.args[0] if fault.args else None, "verify_message", "")
-        if detail:
-            what = f"its certificate is not trusted: {detail}"
-            return LostError(what, sent=False, final=True, fix=_DISTRUSTED)
-        return LostError("the encrypted connection broke off")
     if isinstance(fault, exceptions.ProxyError):
         return LostError("the proxy does not let it through", sent=False)
+    if isinstance(fault, ssl.SSLError):
+        if not isinstance(fault, ssl.SSLCertVerificationError):
+            return LostError("the encrypted connection broke off")
+        what = f"its certificate is not trusted: {fault.verify_message}"
+        return LostError(what, sent=False, final=True, fix=_DISTRUSTED)
     if isinstance(fault, exceptions.NameResolutionError):
         return LostError("its name cannot be resolved", sent=False)
     if isinstance(fault, exceptions.NewConnectionError):  # before timeouts: it is a subclass of them
         refused = isinstance(fault.__cause__, ConnectionRefusedError)
         return LostError("the connection is refused" if refused else "no route to host", sent=False)
-    if isinstance(
-        fault, (exceptions.ConnectTimeoutError, exceptions.EmptyPoolError)
-    ):  # the latter: all connections were busy
-        return LostError("no connection within the time limit", sent=False)
-    if isinstance(fault, exceptions.TimeoutError):
+    if isinstance(fault, (exceptions.ConnectTimeoutError, exceptions.EmptyPoolError)):
+        return LostError("no connection within the time limit", sent=False)  # the latter: all were busy
+    if isinstance(fault, TimeoutError):  # of TLS or of a proxy: the rest is limited by exchanges
         return LostError("no answer within the time limit")
-    # Errors of http.client and urllib3 for invalid lines and a negative length.
-    inner = fault.args[-1] if isinstance(fault, exceptions.ProtocolError) else None
-    broken = isinstance(inner, (RemoteDisconnected, IncompleteRead))
-    unreadable = isinstance(fault, ValueError) or (isinstance(inner, HTTPException) and not broken)
-    if unreadable or isinstance(inner, exceptions.InvalidChunkLength) or "chunk size line" in str(inner):
+    broken = isinstance(fault, (RemoteDisconnected, IncompleteRead))
+    # Errors of http.client for invalid lines, and of Python for invalid numbers.
+    if isinstance(fault, (HTTPException, ValueError)) and not broken:
         return LostError("the answer is not HTTP")
-    return LostError("the connection broke off") if isinstance(fault, (exceptions.HTTPError, OSError)) else None
+    return (
+        LostError("the connection broke off")
+        if isinstance(fault, (exceptions.HTTPError, HTTPException, OSError))
+        else None
+    )

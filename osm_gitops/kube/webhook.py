@@ -8,9 +8,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from osm_gitops.errors import ClusterError, Code, Problem, input_error
-from osm_gitops.kube.connections import Call
 from osm_gitops.kube.posting import RETRIES, UnansweredError, post
 from osm_gitops.kube.transport import RetryPolicy
+from osm_gitops.kube.wire import Call
 
 _WHERE: Final = "webhook"
 

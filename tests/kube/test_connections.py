@@ -178,7 +178,7 @@ def test_a_proxy_that_is_not_there_is_told_without_its_password(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         proxy = f"http://me:secret@127.0.0.1:{closed.getsockname()[1]}"
-        with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError) as caught:
+        with refused(Expected(Code.API_SERVER_UNREACHABLE, "the proxy"), kind=ClusterError) as caught:
             _ask(_edited(worker, tmp_path / "config", cluster={"proxy-url": proxy}))
     assert "secret" not in str(caught.value)
     assert len(patient) == 2
@@ -197,12 +197,12 @@ def test_a_proxy_that_cannot_be_used_is_told(worker: Cluster, tmp_path: Path, pr
         _ask(_edited(worker, tmp_path / "config", cluster={"proxy-url": proxy}))
 
 
-def test_a_proxy_for_plain_http_is_told_the_whole_address(tmp_path: Path) -> None:
-    asked: list[str] = []
+def test_a_proxy_for_plain_http_is_told_the_whole_address_and_who_asks(tmp_path: Path) -> None:
+    asked: list[tuple[str, str | None]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            asked.append((self.path, self.headers["Proxy-Authorization"]))
             self.send_response(404)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -211,7 +211,7 @@ def test_a_proxy_for_plain_http_is_told_the_whole_address(tmp_path: Path) -> Non
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        proxy = f"http://127.0.0.1:{server.server_port}"
+        proxy = f"http://me:pass@127.0.0.1:{server.server_port}"
         config = {
             "current-context": "c",
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
@@ -221,7 +221,7 @@ def test_a_proxy_for_plain_http_is_told_the_whole_address(tmp_path: Path) -> Non
         (tmp_path / "config").write_text(json.dumps(config), "utf-8")
         assert not connect(ContextRef(str(tmp_path / "config")), {}).serves(CONFIG_MAP)
         server.shutdown()
-    assert asked == ["http://api.invalid/below/api/v1"]
+    assert asked == [("http://api.invalid/below/api/v1", "Basic bWU6cGFzcw==")]
 
 
 # --- the wire ---
