@@ -20,6 +20,7 @@ from osm_gitops.model.desired import Side
 from osm_gitops.model.live import CLEANUP_FINALIZER, LivePool
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX, KUBECONFIG_SUFFIX
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.model.packed import parsed
 from osm_gitops.model.plan import Action, Change
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.plan.tokens import TOKEN_PREFIX
@@ -52,9 +53,9 @@ class Body:
 
 def made(change: Change) -> Body:
     """The body of a change, with the digests that later runs compare."""
-    owning_everything = dict(change.after or {})
-    digest = change.digest or hashlib.sha256(dump(owning_everything).encode()).digest()
-    return Body(change, applied_body(owning_everything, digest))
+    body = parsed(change.after or {})
+    digest = change.digest or hashlib.sha256(dump(body).encode()).digest()
+    return Body(change, applied_body(body, digest))
 
 
 @dataclass(frozen=True, slots=True)
