@@ -243,8 +243,8 @@ class _Pool:
         except BaseException as fault:
             connection.close()
             pool._put_conn(connection)
-            outside = isinstance(fault, (OSError, HTTPException, exceptions.HTTPError))
-            if outside and connection.proxy and not connection.has_connected_to_proxy:
+            before_proxy = connection.proxy and not connection.has_connected_to_proxy
+            if before_proxy and isinstance(fault, (OSError, HTTPException, exceptions.HTTPError)):
                 raise exceptions.ProxyError("unreachable", fault) from fault
             raise
 
