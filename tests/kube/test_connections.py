@@ -95,11 +95,13 @@ def test_a_server_may_have_another_name_in_its_certificate(worker: Cluster, tmp_
 
 
 class _Tunnel(threading.Thread):
-    """A proxy that leads every CONNECT to one server, and remembers what it was asked."""
+    """A proxy that leads every CONNECT to one server, and remembers what it was asked. With a ``context`` it speaks TLS
+    itself."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, context: ssl.SSLContext | None = None) -> None:
         super().__init__(daemon=True)
         self.asked: list[str] = []
+        self._context = context
         self._to = int(server.rpartition(":")[2])
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
@@ -110,6 +112,8 @@ class _Tunnel(threading.Thread):
                 client, _ = self._socket.accept()
             except OSError:
                 return
+            if self._context is not None:
+                client = self._context.wrap_socket(client, server_side=True)
             head = b""
             while not head.endswith(b"\r\n\r\n"):
                 head += client.recv(1)
@@ -146,6 +150,24 @@ def test_the_proxy_of_the_kubeconfig_is_used_with_its_credentials(
     _ask(_edited(worker, tmp_path / "config", cluster={"proxy-url": f"http://me:pass@{tunnel.address}"}))
     assert len(tunnel.asked) == 1
     assert "proxy-authorization: basic bwu6cgfzcw==" in tunnel.asked[0].lower()
+
+
+def test_a_proxy_may_speak_tls_itself(worker: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """urllib3 speaks TLS within TLS. It takes a piece as a whole, so none may be offered twice."""
+    issue(tmp_path, "proxy")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.crt"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
+    tunnel = _Tunnel(worker.server, context)
+    tunnel.start()
+    api = _edited(worker, tmp_path / "config", cluster={"proxy-url": f"https://{tunnel.address}"})
+    text = "x" * (1 << 19)
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+    api.apply(body | {"data": {"text": text}})
+    assert (api.get(CONFIG_MAP, "default", "a") or {})["data"]["text"] == text
+    assert len(tunnel.asked) == 1
+    tunnel.close()
+    tunnel.join()
 
 
 def test_the_proxy_of_the_environment_is_used_unless_the_host_needs_none(
