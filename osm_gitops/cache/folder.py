@@ -35,7 +35,7 @@ class CacheFolder:
         """The content of an entry, or ``None`` if there is none."""
         path = self.path / name
         try:
-            if not _is_ours(path.lstat()):
+            if not is_ours(path.lstat()):
                 return None
             entry = read_file(path, _DIGEST + self.largest, follow=False)
         except OSError:
@@ -71,21 +71,24 @@ class CacheFolder:
                     path.unlink(missing_ok=True)
 
 
-def open_folder(environment: Mapping[str, str], kind: str, most: int, largest: int) -> CacheFolder | None:
-    """The folder for a kind of entries below ``$XDG_CACHE_HOME`` or ``~/.cache``; ``None`` if there can be none that
-    only this user can write."""
-    if not hasattr(os, "geteuid"):
-        return None
+def cache_path(environment: Mapping[str, str], kind: str) -> Path | None:
+    """Where things of a kind are kept: below ``$XDG_CACHE_HOME`` or ``~/.cache``. ``None`` if neither is an absolute
+    path."""
     named, home = environment.get("XDG_CACHE_HOME", ""), environment.get("HOME", "")
     parent = Path(named) if named else Path(home) / ".cache"
-    if not parent.is_absolute() or not (named or home):
+    return parent / "osm-gitops" / kind if parent.is_absolute() else None
+
+
+def open_folder(environment: Mapping[str, str], kind: str, most: int, largest: int) -> CacheFolder | None:
+    """The folder for a kind of entries; ``None`` if there can be none that only this user can write."""
+    folder = cache_path(environment, kind)
+    if folder is None or not hasattr(os, "geteuid"):
         return None
-    folder = parent / "osm-gitops" / kind
     try:
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for each in (folder.parent, folder):
             each.mkdir(mode=0o700, exist_ok=True)
-            if not (stat.S_ISDIR(each.lstat().st_mode) and _is_ours(each.lstat())):
+            if not (stat.S_ISDIR(each.lstat().st_mode) and is_ours(each.lstat())):
                 return None
     except (OSError, ValueError):
         return None
@@ -97,6 +100,6 @@ def _seal(name: str, content: bytes) -> bytes:
     return sha256(name.encode() + content).digest()
 
 
-def _is_ours(found: os.stat_result) -> bool:
+def is_ours(found: os.stat_result) -> bool:
     """Whether only this user could have written it."""
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from osm_gitops.cache.folder import cache_path
 from osm_gitops.commands.boot.cluster import apply, fill, tokens_of
 from osm_gitops.commands.boot.lane.binaries import Binaries, find_binaries
 from osm_gitops.commands.boot.lane.control_plane import (
@@ -176,9 +177,11 @@ def _choose(name: str, clusters: Sequence[ClusterSpec], options: RunOptions) -> 
 
 
 def _cache(environment: Mapping[str, str]) -> Path:
-    named = environment.get("XDG_CACHE_HOME", "")
-    parent = Path(named) if named else Path(environment.get("HOME", "") or "/root") / ".cache"
-    return parent / "osm-gitops" / "boot"
+    found = cache_path(environment, "boot")
+    if found is None:
+        what, fix = "there is no folder to keep what machines are made of", "Set XDG_CACHE_HOME to an absolute path"
+        raise LaneError([Problem(Code.BOOT_NEEDS, what, fix=fix)])
+    return found
 
 
 def _parts(store: Store, pool: _Pool, environment: Mapping[str, str]) -> _Parts:

@@ -10,15 +10,24 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.commands.boot.booting import _cache
 from osm_gitops.commands.boot.lane.architectures import AMD64, ARM64
 from osm_gitops.commands.boot.lane.internet import Internet
 from osm_gitops.commands.boot.lane.programs import Kubernetes, nearest_sources
 from osm_gitops.commands.boot.lane.store import Store
 from osm_gitops.commands.boot.lane.web import Stock, file_of
 from osm_gitops.commands.boot.machine_controller import user_data_of
+from osm_gitops.errors import Code, LaneError
+from tests.faults import refused
 
 _HOST = "https://dl.k8s.io"
 _CNI = "/containernetworking/plugins/releases/download/v1.6.2/cni-plugins-linux-amd64-v1.6.2.tgz"
+
+
+@pytest.mark.parametrize("environment", [{}, {"HOME": "here"}, {"XDG_CACHE_HOME": "cache", "HOME": "/root"}])
+def test_what_machines_are_made_of_is_kept_in_a_folder_that_is_named_as_a_whole(environment: dict[str, str]) -> None:
+    with refused(Code.BOOT_NEEDS, kind=LaneError):
+        _cache(environment)
 
 
 @pytest.fixture

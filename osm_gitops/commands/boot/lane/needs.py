@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from osm_gitops.cache.folder import is_ours
 from osm_gitops.children import for_lane
 from osm_gitops.commands.boot.lane.architectures import AMD64, ARM64
 from osm_gitops.errors import Code, LaneError, Problem
@@ -37,7 +37,6 @@ _HEADERS: Final = {Path("/usr/include/blkid/blkid.h"): "libblkid-dev", Path("/us
 """Of C libraries that Ignition is built with."""
 _GIB: Final = 1 << 30
 _DISK: Final = 10 * _GIB
-_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _TAIL: Final = 3000
 """Characters of what a program said that are shown."""
 
@@ -62,7 +61,7 @@ def missing(folder: Path, *, built: bool, virtual: Iterable[str] = ()) -> list[P
         what = "Go, with which the programs of nodes are built, is not on the path"
         found.append(Problem(Code.BOOT_NEEDS, what, fix="Install osm-gitops[boot], which brings it"))
     for each in (folder.parent, folder):
-        if each.exists() and (each.stat().st_uid != os.geteuid() or each.stat().st_mode & _OTHERS_WRITE):
+        if each.exists() and not is_ours(each.stat()):
             # What is in it is run as root.
             what, fix = "somebody else can write into it", "Set XDG_CACHE_HOME to a folder of the user that boots"
             found.append(Problem(Code.BOOT_NEEDS, what, where=str(each), fix=fix))
