@@ -226,7 +226,10 @@ class _Connection:
 
 
 class _Pool:
-    """Mixed into urllib3's pools, which open connections, also through proxies, and keep them."""
+    """Mixed into urllib3's pools, which open connections, also through proxies, and keep them.
+
+    What it calls has an underscore, as urllib3 means it for subclasses: the tests of ``kube`` see whether it is still so.
+    """
 
     def ask(self, call: Call, target: str, headers: Mapping[str, str], connect: float) -> Reply:
         from urllib3 import exceptions  # noqa: PLC0415 - slow
