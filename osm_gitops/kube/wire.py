@@ -228,7 +228,7 @@ class _Connection:
 class _Pool:
     """Mixed into urllib3's pools, which open connections, also through proxies, and keep them.
 
-    What it calls has an underscore, as urllib3 means it for subclasses: the tests of ``kube`` see whether it is still so.
+    What it calls has an underscore, as urllib3 means it for subclasses: tests of ``kube`` notice what changes there.
     """
 
     def ask(self, call: Call, target: str, headers: Mapping[str, str], connect: float) -> Reply:
