@@ -42,6 +42,18 @@ def _edited(cluster: Cluster, path: Path, environment: dict[str, str] | None = N
     return connect(ContextRef(str(path)), environment or {})
 
 
+def _plain(path: Path, cluster: dict[str, str]) -> ContextRef:
+    """A kubeconfig for a server that is none of an API."""
+    config = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "c", "user": {"token": "t"}}],
+    }
+    path.write_text(json.dumps(config), "utf-8")
+    return ContextRef(str(path))
+
+
 def _ask(api: Api) -> None:
     assert api.get(CONFIG_MAP, "default", "none") is None
 
@@ -234,14 +246,8 @@ def test_a_proxy_for_plain_http_is_told_the_whole_address_and_who_asks(tmp_path:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         proxy = f"http://me:pass@127.0.0.1:{server.server_port}"
-        config = {
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-            "clusters": [{"name": "c", "cluster": {"server": "http://api.invalid/below", "proxy-url": proxy}}],
-            "users": [{"name": "c", "user": {"token": "t"}}],
-        }
-        (tmp_path / "config").write_text(json.dumps(config), "utf-8")
-        assert not connect(ContextRef(str(tmp_path / "config")), {}).serves(CONFIG_MAP)
+        access = _plain(tmp_path / "config", {"server": "http://api.invalid/below", "proxy-url": proxy})
+        assert not connect(access, {}).serves(CONFIG_MAP)
         server.shutdown()
     assert asked == [("http://api.invalid/below/api/v1", "Basic bWU6cGFzcw==")]
 
@@ -278,14 +284,8 @@ def test_a_request_is_one_write_and_sets_no_timeout_that_is_set(
 def test_an_interruption_ends_a_request_that_the_server_does_not_take(tmp_path: Path) -> None:
     """The rest of it would be waited for as long as the retries allow: here, an hour."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        config = {
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.getsockname()[1]}"}}],
-            "users": [{"name": "c", "user": {"token": "t"}}],
-        }
-        (tmp_path / "config").write_text(json.dumps(config), "utf-8")
-        api = connect(ContextRef(str(tmp_path / "config")), {}, RetryPolicy(read=3600, total=3600))
+        access = _plain(tmp_path / "config", {"server": f"http://127.0.0.1:{server.getsockname()[1]}"})
+        api = connect(access, {}, RetryPolicy(read=3600, total=3600))
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
 
         def send() -> None:
