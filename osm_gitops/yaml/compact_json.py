@@ -5,23 +5,33 @@ What others wrote is read by ``bounded.json_values``, which has limits and stric
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Final
 
 import orjson
 
 Json = Any
+
+_LARGE: Final = "64-bit"
+"""In what orjson says of an integer that it cannot write."""
 
 
 def dump_json(value: Json, *, sort_keys: bool = False) -> bytes:
     """JSON in UTF-8 without blanks. Takes mappings with string keys, lists, tuples, strings, numbers, booleans and
     ``None``. Infinite numbers become ``null``.
 
-    Raises TypeError for other types, text that is not UTF-8, and integers of more than 64 bits: readers make floating
-    point numbers of those, as Kubernetes does.
+    Raises TypeError for other types, and for text that is not UTF-8.
     """
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort_keys else None)
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort_keys else None)
+    except TypeError as error:
+        if _LARGE not in str(error):
+            raise
+        # API servers have none, but what answers in the place of one may send anything.
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys).encode()
 
 
 def load_json(text: bytes) -> Json:
-    """The value of a text that :func:`dump_json` wrote."""
+    """The value of a text that :func:`dump_json` wrote. Integers of more than 64 bits become floating point numbers, as
+    in Kubernetes."""
     return orjson.loads(text)

@@ -29,7 +29,13 @@ def test_keys_keep_their_order_or_are_sorted() -> None:
     assert dump_json({"b": 1, "a": {"d": 1, "c": 2}}, sort_keys=True) == b'{"a":{"c":2,"d":1},"b":1}'
 
 
-@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, "\ud800", {1: 2}, {1}])
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**30])
+def test_an_integer_of_more_than_64_bits_is_written_as_it_is(number: int) -> None:
+    assert dump_json({"b": "é", "a": number}, sort_keys=True) == f'{{"a":{number},"b":"é"}}'.encode()
+    assert load_json(dump_json([number])) == [float(number)]
+
+
+@pytest.mark.parametrize("value", ["\ud800", {1: 2}, {1}])
 def test_what_would_not_come_back_is_refused(value: Any) -> None:
     with pytest.raises(TypeError):
         dump_json({"value": value})
