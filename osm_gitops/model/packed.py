@@ -60,13 +60,14 @@ class PackedBody(Mapping[str, Json]):
     InputError for the text of a file that is no manifest.
     """
 
-    __slots__ = ("__weakref__", "_digest", "_plain", "_reference", "_segments", "like")
+    __slots__ = ("__weakref__", "_digest", "_plain", "_reference", "_segments", "is_json", "like")
 
     def __init__(self, text: bytes, reference: _Reference, like: Hashable) -> None:
         self._plain: bytes | None = text
         self._segments: tuple[bytes, ...] = ()
         self._reference = reference
         self._digest = b""
+        self.is_json = text.startswith(b"{")
         self.like = like
         """The key of similar texts."""
 
@@ -139,11 +140,10 @@ _entries: Final = SharedEntries()  # pools of a profile have most files in commo
 
 @lru_cache(maxsize=4)  # the objects of one pool
 def _parsed(packed: PackedBody) -> dict[str, Json]:
-    text = packed.text
-    if text.startswith(b"{"):
-        found: dict[str, Json] = load_json(text)
+    if packed.is_json:
+        found: dict[str, Json] = load_json(packed.text)
         return found
-    return load_manifest(text, "a manifest", _entries)
+    return load_manifest(packed.text, "a manifest", _entries)
 
 
 @dataclass(slots=True)
@@ -191,8 +191,16 @@ def _deflated(text: bytes, dictionary: bytes) -> bytes:
 
 def text_of(body: Mapping[str, Json]) -> bytes:
     """The canonical YAML text of a body."""
-    text = body.text if isinstance(body, PackedBody) else b"{"
-    return dump(body).encode() if text.startswith(b"{") else text
+    if isinstance(body, PackedBody) and not body.is_json:
+        return body.text
+    return dump(parsed(body)).encode()
+
+
+def yaml_digest(body: Mapping[str, Json]) -> bytes:
+    """The SHA-256 of the canonical YAML text of a body."""
+    if isinstance(body, PackedBody) and not body.is_json:
+        return body.digest
+    return sha256(text_of(body)).digest()
 
 
 def likeness(body: Mapping[str, Json], kind: str) -> Hashable:

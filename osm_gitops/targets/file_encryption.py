@@ -30,7 +30,7 @@ from pathlib import Path
 from osm_gitops.errors import ClosedError, Code, EncryptionError, InputError, Problem, TargetError, input_error
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json, value_at
-from osm_gitops.model.packed import parsed, text_of
+from osm_gitops.model.packed import parsed, text_of, yaml_digest
 from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.document import (
     OpenedBefore,
@@ -145,7 +145,7 @@ class Opened:
         """Whether it is exactly the wanted object, and need not be written."""
         if self.body is None or self.hidden or self.rewrite:
             return False
-        return _digest_of(self.body) == _plain_digest(wanted)
+        return yaml_digest(self.body) == _plain_digest(wanted)
 
 
 class Origin(Enum):
@@ -279,7 +279,7 @@ class FileEncryption:
         line = read_digest(text)
         if not line:
             return Origin.FOREIGN
-        if not line.seal and plain is not None and line.holds(_digest_of(plain), self._authors):
+        if not line.seal and plain is not None and line.holds(yaml_digest(plain), self._authors):
             return Origin.FORMER
         return Origin.UNVERIFIED
 
@@ -314,7 +314,7 @@ class FileEncryption:
     def _why_rewrite(self, text: bytes, plain: Mapping[str, Json], *, gaps: bool) -> str:
         if gaps:
             return "a part of its secrets in plain text so far"
-        stale = self._given_key and not read_digest(text).holds(_digest_of(plain), (self._given_key,))
+        stale = self._given_key and not read_digest(text).holds(yaml_digest(plain), (self._given_key,))
         return f"its digest was not made with this {DIGEST_KEY}" if stale else ""
 
     @property
@@ -338,7 +338,7 @@ class FileEncryption:
                 body = parsed(wanted.body)
                 sealed = encrypt(body, rule, now=self.now, previous=previous, keyring=self.keyring)
         _refuse_gaps(path, sealed, rule)
-        return _with_line(self._digest_keys, wanted.body, sealed)
+        return _with_line(self._digest_keys, _plain_digest(wanted), sealed)
 
     def _changed(
         self, path: Path, body: Mapping[str, Json], rule: Rule, there: bytes | None
@@ -358,7 +358,7 @@ class FileEncryption:
 
         There is no digest if secrets are in plain text, so that the file counts as different.
         """
-        return _with_line(() if _shows_secrets(sealed) else self._digest_keys, plain, sealed)
+        return _with_line(() if _shows_secrets(sealed) else self._digest_keys, yaml_digest(plain), sealed)
 
     def is_for(self, path: Path, text: bytes, *, secret: bool = True) -> bool:
         """Whether an encrypted file has the recipients that the rules name."""
@@ -437,19 +437,14 @@ def repeats_recipients(path: Path, text: bytes) -> bool:
     return len(names) != len(set(names))
 
 
-def _with_line(keys: tuple[bytes, ...], plain: Mapping[str, Json], sealed: Mapping[str, Json]) -> bytes:
-    """The text of an encrypted body, with a digest line by the first of the keys."""
+def _with_line(keys: tuple[bytes, ...], digest: bytes, sealed: Mapping[str, Json]) -> bytes:
+    """The text of an encrypted body, with a line by the first of the keys for the ``digest`` of the plain one."""
     rest = dump(sealed).encode()
-    return (digest_line(keys[0], _digest_of(plain), rest) if keys else b"") + rest
+    return (digest_line(keys[0], digest, rest) if keys else b"") + rest
 
 
 def _plain_digest(wanted: DesiredObject) -> bytes:
-    return wanted.digest or _digest_of(wanted.body)
-
-
-def _digest_of(body: Mapping[str, Json]) -> bytes:
-    """The SHA-256 of a body's canonical text."""
-    return hashlib.sha256(text_of(body)).digest()
+    return wanted.digest or yaml_digest(wanted.body)
 
 
 def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:

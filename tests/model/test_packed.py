@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 import random
 from base64 import b64encode
+from hashlib import sha256
 
 import pytest
 
-from osm_gitops.model.packed import PackedBody, Packer, parsed, text_of
+from osm_gitops.model.packed import PackedBody, Packer, parsed, text_of, yaml_digest
 from osm_gitops.yaml.compact_json import dump_json
 from osm_gitops.yaml.emit import dump
 
@@ -59,6 +60,17 @@ def test_the_text_of_a_body_is_yaml_however_it_is_kept() -> None:
     for text in (dump(body).encode(), dump_json(body)):
         packed = Packer().pack(text, "")
         assert text_of(packed) == dump(body).encode()
+
+
+def test_a_number_that_only_a_lying_server_sends_is_kept_as_kubernetes_would_read_it() -> None:
+    assert Packer().pack_json({"n": 2**70}, "").parsed() == {"n": float(2**70)}
+
+
+def test_the_digest_of_a_body_is_that_of_its_yaml_however_it_is_kept() -> None:
+    body = {"kind": "Secret", "data": {"b": "x: y\n", "a": ""}}
+    texts = (dump(body).encode(), dump_json(body))
+    digests = {yaml_digest(each) for each in (body, *(Packer().pack(text, "") for text in texts))}
+    assert digests == {sha256(dump(body).encode()).digest()}
 
 
 def test_a_body_is_what_its_text_says_and_equal_to_what_says_the_same() -> None:

@@ -8,7 +8,6 @@ changed. MachineDeployments of a tree are applied but never deleted, since that 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,7 +19,7 @@ from osm_gitops.model.desired import Side
 from osm_gitops.model.live import CLEANUP_FINALIZER, LivePool
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX, KUBECONFIG_SUFFIX
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
-from osm_gitops.model.packed import parsed
+from osm_gitops.model.packed import parsed, yaml_digest
 from osm_gitops.model.plan import Action, Change
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.plan.tokens import TOKEN_PREFIX
@@ -35,7 +34,6 @@ from osm_gitops.targets.cluster.applied import (
     owning_everything,
     taken_over,
 )
-from osm_gitops.yaml.emit import dump
 
 # Attempts for an object that others write at the same time.
 ATTEMPTS: Final = 5
@@ -54,8 +52,7 @@ class Body:
 def made(change: Change) -> Body:
     """The body of a change, with the digests that later runs compare."""
     body = parsed(change.after or {})
-    digest = change.digest or hashlib.sha256(dump(body).encode()).digest()
-    return Body(change, applied_body(body, digest))
+    return Body(change, applied_body(body, change.digest or yaml_digest(body)))
 
 
 @dataclass(frozen=True, slots=True)
