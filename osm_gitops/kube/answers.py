@@ -353,11 +353,14 @@ def _misfit(value: Json, shape: Any, path: str) -> str:
         return f"{path} is not a mapping{' of mappings' if shape is _FIELDS else ''}"
     if shape is _FIELDS:
         return ""
-    for key in value if isinstance(shape, _MapOf) else shape:
-        each, inner = value.get(key), shape.inner if isinstance(shape, _MapOf) else shape[key]
-        if type(each) is inner or (each is None and not isinstance(shape, _MapOf)):
+    if isinstance(shape, _MapOf):
+        within = dict.fromkeys(value, shape.inner)
+    else:
+        within = {key: inner for key, inner in shape.items() if value.get(key) is not None}
+    for key, inner in within.items():
+        if type(value[key]) is inner:
             continue  # as almost all are
-        wrong = _misfit(each, inner, f"{path}.{key}".lstrip("."))
+        wrong = _misfit(value[key], inner, f"{path}.{key}".lstrip("."))
         if wrong:
             return wrong
     return ""

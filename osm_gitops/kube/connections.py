@@ -105,7 +105,7 @@ class ServerConnections:
         headers.update(self._more)
         with exchanging(exchange):
             target = f"{self._prefix}{call.path}{query}" or "/"
-            reply: Reply = pool.ask(call, target, headers, min(exchange.left(), connect))
+            reply: Reply = pool.ask(call, target, headers, connect)
             return reply
 
     def close(self) -> None:

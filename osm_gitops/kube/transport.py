@@ -151,9 +151,9 @@ class Transport:
                     renewed = True
                     continue
                 final = answer.status not in _AGAIN or any(each in answer.data[:_HEAD] for each in _FINAL)
+                final = final or self._interrupted.is_set() or tried >= retries.tries
                 wait = 0.0 if final else retries.pause(tried, answer.retry_after)
-                final = final or self._interrupted.is_set()
-                if final or tried >= retries.tries or retries.clock() + wait >= until:
+                if final or retries.clock() + wait >= until:
                     return replace(answer, unsure=True) if unsure else answer
                 unsure = unsure or answer.status != 429
             (retries.sleep or self._interrupted.wait)(wait)
@@ -327,8 +327,5 @@ def _explain(fault: Exception) -> LostError | None:
     # Errors of http.client for invalid lines, and of Python for invalid numbers.
     if isinstance(fault, (HTTPException, ValueError)) and not broken:
         return LostError("the answer is not HTTP")
-    return (
-        LostError("the connection broke off")
-        if isinstance(fault, (exceptions.HTTPError, HTTPException, OSError))
-        else None
-    )
+    outside = isinstance(fault, (exceptions.HTTPError, HTTPException, OSError))
+    return LostError("the connection broke off") if outside else None

@@ -235,9 +235,10 @@ class _Pool:
         from urllib3 import exceptions  # noqa: PLC0415 - slow
 
         pool: Any = self
-        connection = pool._get_conn(timeout=_CURRENT.get().left())
+        left = _CURRENT.get().left()
+        connection = pool._get_conn(timeout=left)
         try:
-            connection.timeout = connect
+            connection.timeout = min(left, connect)
             if connection.is_closed:
                 if pool.proxy is not None and pool.scheme == "https":
                     pool._prepare_proxy(connection)

@@ -106,17 +106,9 @@ class BootstrapTokens:
 
     def _new(self, key: str) -> BootstrapToken:
         token_id, token_secret = (_random(length) for length in (6, 16))
-        end = self._end()
-        metadata = self._api.create(self._body(key, token_id, token_secret, end), metadata_only=True)["metadata"]
-        return BootstrapToken(
-            name=metadata["name"],
-            key=key,
-            uid=metadata["uid"],
-            resource_version=metadata["resourceVersion"],
-            text=f"{token_id}.{token_secret}",
-            expires=end,
-            ours=True,
-        )
+        body = self._body(key, token_id, token_secret)
+        metadata = self._api.create(body, metadata_only=True)["metadata"]
+        return read_bootstrap_token({**body, "metadata": metadata})
 
     def _extended(self, token: BootstrapToken) -> BootstrapToken:
         metadata = {
@@ -131,13 +123,12 @@ class BootstrapTokens:
     def _end(self) -> int:
         return self._now + int(self._life.total_seconds())
 
-    @staticmethod
-    def _body(key: str, token_id: str, token_secret: str, end: int) -> dict[str, Json]:
+    def _body(self, key: str, token_id: str, token_secret: str) -> dict[str, Json]:
         data = {
             "description": f"bootstrap token for {key}",
             "token-id": token_id,
             "token-secret": token_secret,
-            "expiration": timestamp(end),
+            "expiration": timestamp(self._end()),
             "usage-bootstrap-authentication": "true",
             "usage-bootstrap-signing": "true",
             "auth-extra-groups": TOKEN_GROUP,
