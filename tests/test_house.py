@@ -34,6 +34,7 @@ DOORS: dict[str, str | tuple[str, ...]] = {
     "pyrage": "sops",
     "kubernetes": "kube",
     "urllib3": "kube",
+    "httptools": "kube/wire.py",
     "filelock": ("targets", "commands/boot/lane"),
     "typer": ("cli", "commands"),
     "click": "cli",

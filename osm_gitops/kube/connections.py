@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import ssl
 import tempfile
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ class Server:
         return cls(
             url,
             content(cluster, "certificate-authority"),
-            cluster.text("tls-server-name"),
+            _name(cluster),
             cluster.body.get("insecure-skip-tls-verify") is True,
             given or from_environment,
             no_proxy,
@@ -58,7 +58,8 @@ def _address(cluster: Entry) -> str:
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+    strange = parts.query or parts.fragment or re.search("[^!-~]", parts.path)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or strange:
         what = "the server is not an address such as https://10.0.0.1:6443"
         raise input_error(Code.SERVER_ADDRESS, what, where=str(cluster.path), field="clusters[].cluster.server")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -78,6 +79,17 @@ def proxy_for(url: str, environment: Mapping[str, str]) -> tuple[str, str]:
     return proxy, environment.get("NO_PROXY") or environment.get("no_proxy") or ""
 
 
+def _name(cluster: Entry) -> str:
+    name = cluster.text("tls-server-name")
+    try:
+        name.encode("idna")  # as Python's TLS does
+    except UnicodeError:
+        field = "clusters[].cluster.tls-server-name"
+        what = "is not a name such as api.example.com"
+        raise input_error(Code.SERVER_ADDRESS, what, where=str(cluster.path), field=field) from None
+    return name
+
+
 class ServerConnections:
     """Connections to one server, opened on demand and kept. A request waits if all are busy. Raises InputError for
     settings that no connection can be opened with."""
@@ -94,18 +106,20 @@ class ServerConnections:
             # Such a proxy makes the requests itself.
             self._prefix, self._more = server.url, self._manager.proxy_headers
         self._pool: Any = None
+        self._host = ""
 
-    def open(self, call: Call, headers: MutableMapping[str, str], exchange: Exchange, connect: float) -> Reply:
+    def open(self, call: Call, headers: Iterable[tuple[str, str]], exchange: Exchange, connect: float) -> Reply:
         """Send a request, and read the head of its answer. A new connection may take ``connect`` seconds."""
         pool = self._pool  # another thread may close it
         if pool is None:
             # Asked once: the manager would parse the address for each request.
-            pool = self._pool = self._manager.connection_from_url(self._url)
+            self._host, pool = _host(self._url), self._manager.connection_from_url(self._url)
+            self._pool = pool
         query = f"?{urlencode(call.query)}" if call.query else ""
-        headers.update(self._more)
+        target = f"{self._prefix}{call.path}{query}" or "/"
+        request = call.request(target, [("Host", self._host), *headers, *self._more.items()])
         with exchanging(exchange):
-            target = f"{self._prefix}{call.path}{query}" or "/"
-            reply: Reply = pool.ask(call, target, headers, connect)
+            reply: Reply = pool.ask(request, connect)
             return reply
 
     def close(self) -> None:
@@ -128,6 +142,16 @@ class ServerConnections:
                 context.load_cert_chain(certificate, key, password="")  # otherwise Python asks on the terminal
             except (ssl.SSLError, ValueError):
                 raise _unusable(where) from None
+
+
+def _host(url: str) -> str:
+    """The Host header for requests to ``url``: without a default port, a zone or the dot of a full name."""
+    from urllib3.util import parse_url  # noqa: PLC0415 - slow
+
+    parts = parse_url(url)
+    host = re.sub(r"%[^]]*", "", parts.host or "").rstrip(".")
+    default = {"http": 80, "https": 443}[urlsplit(url).scheme]
+    return host if parts.port in {None, default} else f"{host}:{parts.port}"
 
 
 def _open_manager(server: Server) -> PoolManager:

@@ -6,13 +6,12 @@ import random
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 from typing import Final
 
 from osm_gitops import __version__
@@ -70,13 +69,12 @@ RETRY_POLICY = RetryPolicy()
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 # Answers for which a retry is useless: an object that does not match its schema, and a webhook without pods.
 _FINAL = (b"failed to create typed patch object", b"failed calling webhook")
-_AGENT = f"osm-gitops/{__version__}"
+_HEADERS = (("Accept-Encoding", "identity"), ("User-Agent", f"osm-gitops/{__version__}"))
+_PLAIN = {"Content-Encoding": {"", "identity"}, "Transfer-Encoding": {"", "chunked"}}
 _UNREACHED = "Check the address, the network, and that the API server runs"
 _DISTRUSTED = "Check the address, and the certificate-authority and tls-server-name of the kubeconfig"
 _LYING = "Check that the address is that of an API server"
 _HEAD = 1000
-_CHUNK = 1 << 20
-_DIGITS = 20  # of a Content-Length
 
 PAGE_OF_OBJECTS: Final = 64 << 20
 """Limit in bytes of a page of a list."""
@@ -206,7 +204,7 @@ class Transport:
         rest = b""
         try:
             with self._explained():
-                while chunk := response.read_some(_CHUNK):
+                while chunk := response.read_some():
                     exchange.body_begins()  # the limit is that of a line
                     *lines, rest = (rest + chunk).split(b"\n")
                     if len(rest) > call.most:
@@ -245,10 +243,7 @@ class Transport:
         """Send a request, and read the head of its answer."""
         with self._lock:
             self.requests += 1
-        headers = _headers(identity)
-        headers["User-Agent"], headers["Accept"] = _AGENT, call.accept
-        if call.body is not None:
-            headers["Content-Type"] = call.content_type
+        headers = (*_HEADERS, ("Accept", call.accept), *identity.headers)
         return self._connections.open(call, headers, exchange, self._retries.connect)
 
     def _unanswered(self, call: Call, lost: LostError, tried: int) -> ClusterError:
@@ -261,35 +256,17 @@ class Transport:
         )
 
 
-def _headers(identity: Identity) -> MutableMapping[str, str]:
-    single = dict(identity.headers)
-    if len(single) == len(identity.headers):
-        return single
-    from urllib3 import HTTPHeaderDict  # noqa: PLC0415 - slow
-
-    return HTTPHeaderDict(identity.headers)  # several groups, for example
-
-
 def _read(response: Reply, exchange: Exchange) -> bytes:
     """The whole body. Raises LostError at a limit of the exchange, and for an unexpected encoding."""
-    data = bytearray()
     try:
-        length = response.header("Content-Length")
-        # Python's int() refuses very long digits, which are too large anyway.
-        exchange.check_length(int(length[:_DIGITS]) if length.isascii() and length.isdecimal() else 0)
-        encoding = response.header("Content-Encoding").strip()
-        if encoding.lower() not in {"", "identity"}:
-            raise LostError(f"the answer is encoded ({encoding[:40]}), which was not requested", final=True)
-        while chunk := response.read(_CHUNK):
-            data += chunk
-    except BaseException:
-        data.clear()  # the traceback would keep it in memory
-        response.close()  # the rest of this answer must not be read as the next one
-        raise
-    response.close(whole=True)
-    if not data and response.status != 204 and length != "0":
-        raise LostError("the connection broke off")  # within the head, which http.client does not notice
-    return bytes(data)
+        exchange.check_length(int(response.header("Content-Length") or 0))
+        for name, plain in _PLAIN.items():
+            encoding = response.header(name)
+            if encoding.lower() not in plain:
+                raise LostError(f"the answer is encoded ({encoding[:40]}), which was not requested", final=True)
+        return response.read()
+    finally:
+        response.close()
 
 
 @contextmanager
@@ -323,9 +300,7 @@ def _explain(fault: Exception) -> LostError | None:
         return LostError("no connection within the time limit", sent=False)  # the latter: all were busy
     if isinstance(fault, TimeoutError):  # of TLS or of a proxy: the rest is limited by exchanges
         return LostError("no answer within the time limit")
-    broken = isinstance(fault, (RemoteDisconnected, IncompleteRead))
-    # Errors of http.client for invalid lines, and of Python for invalid numbers.
-    if isinstance(fault, (HTTPException, ValueError)) and not broken:
-        return LostError("the answer is not HTTP")
-    outside = isinstance(fault, (exceptions.HTTPError, HTTPException, OSError))
+    if isinstance(fault, exceptions.LocationValueError):
+        return LostError("its address is invalid", sent=False, final=True, fix=_UNREACHED)
+    outside = isinstance(fault, (exceptions.HTTPError, OSError))
     return LostError("the connection broke off") if outside else None

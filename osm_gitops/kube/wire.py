@@ -1,22 +1,26 @@
 """Requests and answers on the connections of urllib3, within limits of time and size.
 
-Timeouts of sockets start again with each byte, and http.client reads 1xx answers without end: a server that sends a
-byte a second could block a request forever. So each read and write on these connections checks the limits of the
-:class:`Exchange` that it belongs to.
+Timeouts of sockets start again with each byte, so a server that sends a byte a second could block a request forever.
+Each read and write on these connections checks the limits of the :class:`Exchange` that it belongs to.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
+from functools import cached_property
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
+
+from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from osm_gitops.bounded.files import shown_size
 
@@ -30,6 +34,9 @@ _HEAD: Final = 256 << 10
 
 _PIECE: Final = 64 << 10
 _LOOK: Final = 1.0  # seconds between checks for an interruption
+_LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})  # without them a body ends with the connection
+_UNKNOWN: Final = -1
+_UNSENDABLE: Final = re.compile(r"[^\t -~\x80-\xff]")
 
 
 OBJECT: Final = 16 << 20
@@ -48,6 +55,15 @@ class Call:
     content_type: str = "application/json"
     accept: str = "application/json"
     most: int = OBJECT
+
+    def request(self, target: str, headers: Iterable[tuple[str, str]]) -> bytes:
+        """The bytes of an HTTP/1.1 request. Raises LostError if they would be more than one request."""
+        lines = [f"{self.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
+        if self.body is not None:
+            lines += [f"Content-Type: {self.content_type}", f"Content-Length: {len(self.body)}"]
+        if " " in target or any(map(_UNSENDABLE.search, lines)):
+            raise LostError("its path or a header has a character that HTTP does not allow", sent=False, final=True)
+        return "\r\n".join((*lines, "", "")).encode("latin-1") + (self.body or b"")
 
 
 class LostError(Exception):
@@ -158,68 +174,117 @@ def exchanging(exchange: Exchange) -> Iterator[None]:
 
 
 class Reply:
-    """An answer whose head was read. Its body can be read once."""
+    """An answer whose head was read. Its body can be read once.
 
-    def __init__(self, response: HTTPResponse, connection: Any, pool: Any) -> None:
-        self.status = response.status
-        self._response = response
+    Its parser calls the methods ``on_…``, which raise nothing: it would hide what they raise.
+    """
+
+    def __init__(self, connection: _Connection, pool: Any) -> None:
+        self.status = _UNKNOWN
+        self._headers: dict[bytes, bytes] = {}
+        self._body = bytearray()  # what was received and not asked for yet
+        self._complete = self._reusable = False
         self._connection = connection
         self._pool = pool
+        self._exchange = _CURRENT.get()
+        self._exchange.head_begins()
+        self._parser = HttpResponseParser(self)
+        while self.status == _UNKNOWN:
+            self._receive()
+        if self.status < 100:
+            raise _not_http()
+        self._exchange.body_begins()
+
+    def on_message_begin(self) -> None:
+        self._reusable = False  # it is the answer, or more than the answer
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.status == _UNKNOWN:  # otherwise it comes after the body
+            self._headers.setdefault(name.lower(), value)
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if 100 <= status < 200 and status != HTTPStatus.SWITCHING_PROTOCOLS:
+            self._headers.clear()  # the answer comes after it
+        elif not self._complete:
+            self.status = status
+
+    def on_body(self, data: bytes) -> None:
+        if not self._complete:
+            self._body += data
+
+    def on_message_complete(self) -> None:
+        if self.status != _UNKNOWN and not self._complete:
+            self._complete, self._reusable = True, self._parser.should_keep_alive()
 
     def header(self, name: str) -> str:
-        """Its value, or an empty text."""
-        return self._response.headers.get(name, "")
+        """Its first value, or an empty text."""
+        return self._headers.get(name.lower().encode(), b"").decode("latin-1").strip()
 
-    def read(self, size: int) -> bytes:
-        """The next ``size`` bytes, or what is left; empty at the end."""
-        return self._checked(self._response.read(size))
+    def read(self) -> bytes:
+        """The rest of the body. Raises LostError at a limit of the exchange."""
+        most = self._exchange.most
+        while not self._complete and len(self._body) <= most:
+            self._receive()
+        self._exchange.check_length(len(self._body))
+        return self._taken()
 
-    def read_some(self, size: int) -> bytes:
-        """At most ``size`` bytes, as soon as there are any; empty at the end."""
-        return self._checked(self._response.read1(size))
+    def read_some(self) -> bytes:
+        """The next bytes of the body, as soon as there are any; empty at the end."""
+        while not self._complete and not self._body:
+            self._receive()
+        return self._taken()
 
-    def _checked(self, data: bytes) -> bytes:
-        if not data and self._response.length:
-            raise IncompleteRead(data, self._response.length)
-        return data
+    def _taken(self) -> bytes:
+        taken = bytes(self._body)
+        self._body.clear()
+        return taken
 
-    def close(self, *, whole: bool = False) -> None:
-        """Let other requests have the connection. Unless the body was read as a ``whole``, it is closed."""
-        self._response.close()
-        if not whole:
+    def _receive(self) -> None:
+        buffer = self._connection.buffer
+        count = self._exchange.receive(self._connection.sock, buffer)
+        if count == 0:
+            if self.status == _UNKNOWN or not _LENGTHS.isdisjoint(self._headers):
+                raise LostError("the connection broke off")
+            self._complete = True  # without a length it ends with the connection
+            return
+        try:
+            self._parser.feed_data(buffer[:count])
+        except HttpParserCallbackError as failure:
+            # A signal came while it called a method, or there was no memory.
+            raise MemoryError if isinstance(failure.__context__, MemoryError) else KeyboardInterrupt from failure
+        except (HttpParserError, HttpParserUpgrade):
+            self._reusable = False
+            if not self._complete:
+                raise _not_http() from None
+
+    def close(self) -> None:
+        """Let other requests have the connection. It is closed unless the whole answer was read."""
+        self._body.clear()  # a traceback may keep this object
+        self.__dict__.pop("_parser", None)  # they refer to each other
+        if not self._reusable:
             self._connection.close()
         self._pool._put_conn(self._connection)
 
 
-class _Connection:
-    """Mixed into urllib3's connections: requests and answers by http.client alone.
+def _not_http() -> LostError:
+    return LostError("the answer is not HTTP", final=True)
 
-    urllib3's own do the same once more and take twice the time. A request is sent as one piece, as each piece gives up
-    the interpreter's lock, for which the other threads of a run wait.
+
+class _Connection:
+    """Mixed into urllib3's connections, which it opens and closes. What is sent and received here is not left to
+    urllib3 and http.client: reading the heads of answers took them a sixth of a run that sends thousands of requests.
     """
 
     sock: Any
-    connect: Any
-    _held: bytearray | None = None
+    close: Callable[[], None]
 
-    def ask(self, call: Call, target: str, headers: Mapping[str, str]) -> HTTPResponse:
-        connection: Any = self
-        self._held = bytearray()
-        try:
-            HTTPConnection.request(connection, call.method, target, call.body, headers)
-            whole = self._held
-        finally:
-            self._held = None
-        with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before it hung up
-            self.send(whole)
-        return HTTPConnection.getresponse(connection)
+    @cached_property
+    def buffer(self) -> memoryview:
+        return memoryview(bytearray(_PIECE))
 
-    def send(self, data: Any) -> None:
-        if self._held is not None:
-            self._held += data  # heads and bodies are bytes here
-            return
-        if self.sock is None:
-            self.connect()
+    def send(self, data: bytes) -> None:
+        """Send it in one piece, as each gives up the interpreter's lock, for which the other threads of a run wait."""
         exchange, left = _CURRENT.get(), memoryview(data)
         while left:
             left = left[exchange.transmit(self.sock, left[:_PIECE]) :]
@@ -231,19 +296,22 @@ class _Pool:
     What it calls has an underscore, as urllib3 means it for subclasses: tests of ``kube`` notice what changes there.
     """
 
-    def ask(self, call: Call, target: str, headers: Mapping[str, str], connect: float) -> Reply:
+    def ask(self, request: bytes, connect: float) -> Reply:
         from urllib3 import exceptions  # noqa: PLC0415 - slow
 
         pool: Any = self
         left = _CURRENT.get().left()
         connection = pool._get_conn(timeout=left)
         try:
-            connection.timeout = min(left, connect)
             if connection.is_closed:
+                connection.timeout = min(left, connect)
                 if pool.proxy is not None and pool.scheme == "https":
                     pool._prepare_proxy(connection)
-                pool._validate_conn(connection)
-            return Reply(connection.ask(call, target, headers), connection, pool)
+                else:
+                    connection.connect()
+            with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before it hung up
+                connection.send(request)
+            return Reply(connection, pool)
         except BaseException as fault:
             connection.close()
             pool._put_conn(connection)
@@ -255,7 +323,7 @@ class _Pool:
 
 def bounded(pool: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
     """A class of pools whose connections check the limits of the current exchange."""
-    connection = type("Connection", (_Connection, pool.ConnectionCls), {"response_class": _Response})
+    connection = type("Connection", (_Connection, pool.ConnectionCls), {"response_class": _ProxyResponse})
     return type("Pool", (_Pool, pool), {"ConnectionCls": connection})
 
 
@@ -267,20 +335,14 @@ class Socket(ssl.SSLSocket):
             super().settimeout(value)
 
 
-class _Response(HTTPResponse):
-    """An answer that is read through its exchange."""
+class _ProxyResponse(HTTPResponse):
+    """A proxy's answer to CONNECT, which http.client reads, through the exchange."""
 
     def __init__(self, sock: socket.socket, *args: Any, **more: Any) -> None:
         super().__init__(sock, *args, **more)
-        self._exchange = _CURRENT.get()
-        self._exchange.head_begins()
-        self.fp: io.BufferedReader = io.BufferedReader(_Wire(sock, self.fp.detach(), self._exchange))
-
-    def begin(self) -> None:
-        super().begin()
-        if len(set(self.headers.get_all("Content-Length", ()))) > 1:
-            raise HTTPException("two lengths")
-        self._exchange.body_begins()
+        exchange = _CURRENT.get()
+        exchange.head_begins()
+        self.fp: io.BufferedReader = io.BufferedReader(_Wire(sock, self.fp.detach(), exchange))
 
 
 class _Wire(io.RawIOBase):

@@ -144,7 +144,7 @@ def chunk(data: bytes) -> bytes:
 
 SLOW: Final[dict[str, Behaviour]] = {
     "dead": silent,
-    "a byte of the first line now and then": forever(b"HTTP/1.1 ", b"2", _DRIP),
+    "a byte of the first line now and then": forever(b"HTTP/1.1 200 ", b"O", _DRIP),
     "a header now and then": forever(b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", _DRIP),
     "a byte of a header now and then": forever(b"HTTP/1.1 200 OK\r\nA: ", b"b", _DRIP),
     "100 Continue now and then": forever(b"", head(status="100 Continue"), _DRIP),
@@ -157,9 +157,13 @@ SLOW: Final[dict[str, Behaviour]] = {
 """What holds a request as long as it likes, where only the wait for one byte has a limit."""
 
 ENDLESS: Final[dict[str, tuple[Behaviour, str]]] = {
-    "first line": (forever(b"HTTP/1.1 ", b"2"), "is not HTTP"),
-    "headers": (forever(b"HTTP/1.1 200 OK\r\n", b"A: b\r\n"), "is not HTTP"),
-    "one header": (forever(b"HTTP/1.1 200 OK\r\nA: ", b"b" * 1000), "is not HTTP"),
+    "first line": (forever(b"HTTP/1.1 200 ", b"O"), "the head of the answer is larger than 256 KiB"),
+    "status": (forever(b"HTTP/1.1 ", b"2"), "is not HTTP"),
+    "headers": (forever(b"HTTP/1.1 200 OK\r\n", b"A: b\r\n"), "the head of the answer is larger than 256 KiB"),
+    "one header": (
+        forever(b"HTTP/1.1 200 OK\r\nA: ", b"b" * 1000),
+        "the head of the answer is larger than 256 KiB",
+    ),
     "100 Continue": (forever(b"", head(status="100 Continue")), "the head of the answer is larger than 256 KiB"),
     "102 Processing with headers": (
         forever(b"", head("A: b", status="100 Continue")),
@@ -169,22 +173,51 @@ ENDLESS: Final[dict[str, tuple[Behaviour, str]]] = {
     "body": (forever(head(), b" " * 1000), "the answer is larger than 16 MiB"),
     "chunks": (forever(_CHUNKED, chunk(b" " * 1000)), "the answer is larger than 16 MiB"),
     "chunks of one byte": (forever(_CHUNKED, chunk(b" ")), "the answer is larger than 16 MiB"),
-    "length of a chunk": (forever(_CHUNKED, b"0" * 1000), "is not HTTP"),
-    "extension of a chunk": (forever(_CHUNKED + b"1;", b"a" * 1000), "is not HTTP"),
+    "length of a chunk": (forever(_CHUNKED, b"0" * 1000), "the answer is larger than 16 MiB"),
+    "extension of a chunk": (forever(_CHUNKED + b"1;", b"a" * 1000), "the answer is larger than 16 MiB"),
     "trailers": (forever(_CHUNKED + b"0\r\n", b"A: b\r\n"), "the answer is larger than 16 MiB"),
 }
 """What never ends, and what is said of it."""
+
+_LENGTH: Final = f"Content-Length: {len(_BIG)}"
+
+FAIR: Final[dict[str, tuple[bytes, bool]]] = {
+    "length": (head(_LENGTH) + _BIG, True),
+    "chunks": (_CHUNKED + chunk(_BIG[:9]) + chunk(_BIG[9:]) + chunk(b""), True),
+    "trailer": (_CHUNKED + chunk(_BIG) + b"0\r\nContent-Encoding: gzip\r\n\r\n", True),
+    "names in capitals": (head(_LENGTH.upper(), "CONTENT-ENCODING: Identity") + _BIG, True),
+    "100 Continue before it": (head(status="100 Continue") + head(_LENGTH) + _BIG, True),
+    "103 Early Hints before it": (head("Content-Length: 5", status="103 Early Hints") + head(_LENGTH) + _BIG, True),
+    "no length": (head() + _BIG, False),
+    "the last on its connection": (head(_LENGTH, "Connection: close") + _BIG, False),
+    "HTTP/1.0": ((head(_LENGTH) + _BIG).replace(b"/1.1", b"/1.0"), False),
+}
+"""Answers as the protocol allows them, and whether another one may follow on the connection."""
 
 _BOMB: Final = gzip.compress(b" " * (64 << 20))
 
 LYING: Final[dict[str, tuple[Behaviour, str]]] = {
     "more announced than sent": (once(head("Content-Length: 100000") + _BIG), "the connection broke off"),
-    "a negative length": (once(head("Content-Length: -5") + _BIG + b"x"), "is not JSON"),
-    "a length that is no number": (once(head("Content-Length: many") + b"no"), "is not JSON"),
+    "a negative length": (once(head("Content-Length: -5") + _BIG), "is not HTTP"),
+    "a length that is no number": (once(head("Content-Length: many") + _BIG), "is not HTTP"),
     "two lengths": (once(head("Content-Length: 5", "Content-Length: 6") + _BIG), "the answer is not HTTP"),
-    "a length of 10,000 digits": (once(head(f"Content-Length: {'9' * 10_000}") + _BIG), "larger than 16 MiB"),
-    "a chunk whose length is no number": (once(_CHUNKED + b"zz\r\n" + _BIG), "the connection broke off"),
+    "a length of 10,000 digits": (once(head(f"Content-Length: {'9' * 10_000}") + _BIG), "is not HTTP"),
+    "a chunk whose length is no number": (once(_CHUNKED + b"zz\r\n" + _BIG), "is not HTTP"),
     "a negative chunk": (once(_CHUNKED + b"-5\r\n" + _BIG), "is not HTTP"),
+    "a length, and chunks": (
+        once(head(f"Content-Length: {len(_BIG)}", "Transfer-Encoding: chunked") + chunk(_BIG) + chunk(b"")),
+        "is not HTTP",
+    ),
+    "chunks of gzip": (
+        once(head("Transfer-Encoding: gzip, chunked") + chunk(_BIG) + chunk(b"")),
+        r"the answer is encoded \(gzip, chunked\)",
+    ),
+    "gzip until the end": (once(head("Transfer-Encoding: gzip") + _BIG), r"the answer is encoded \(gzip\)"),
+    "a status below 100": (once(head("Content-Length: 2", status="099 No") + b"{}"), "is not HTTP"),
+    "a status of zeros": (once(head("Content-Length: 2", status="000 No") + b"{}"), "is not HTTP"),
+    "lines that end with a line feed alone": (once(b"HTTP/1.1 200 OK\nContent-Length: 2\n\n{}"), "is not HTTP"),
+    "half a head": (once(b"HTTP/1.1 200 OK\r\nContent-Le"), "the connection broke off"),
+    "another protocol": (once(head("Upgrade: x", "Connection: upgrade", status="101 Yes") + _BIG), "101"),
     "gzip that was not asked for": (whole(_BOMB, "Content-Encoding: gzip"), r"the answer is encoded \(gzip\)"),
     "layers of gzip": (whole(_BOMB, "Content-Encoding: gzip, gzip"), r"the answer is encoded \(gzip, gzip\)"),
     "an encoding that is none": (whole(_BIG, f"Content-Encoding: {'x' * 9000}"), r"the answer is encoded \(x{40}\)"),

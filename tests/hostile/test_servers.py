@@ -30,6 +30,7 @@ from tests.cli.scenes import profile, write_fleet, write_tree
 from tests.hostile.children import child
 from tests.hostile.servers import (
     ENDLESS,
+    FAIR,
     LYING,
     SLOW,
     Behaviour,
@@ -97,6 +98,27 @@ def test_what_is_no_answer_of_an_api_server_is_told(behaviour: Behaviour, what: 
     assert server.address in told
     assert re.search(what, told)
     assert len(told) < 1000
+
+
+@pytest.mark.usefixtures("unhurried")
+@pytest.mark.parametrize("pieces", [False, True], ids=["at once", "byte by byte"])
+@pytest.mark.parametrize(("text", "kept"), FAIR.values(), ids=FAIR)
+def test_what_the_protocol_allows_is_an_answer(text: bytes, kept: bool, pieces: bool, tmp_path: Path) -> None:
+    connections: list[socket.socket] = []
+
+    def answer(connection: socket.socket, _number: int) -> None:
+        connections.append(connection)
+        for start in range(0, len(text), 1 if pieces else len(text)):
+            connection.sendall(text[start : start + (1 if pieces else len(text))])
+        if not kept:
+            connection.shutdown(socket.SHUT_WR)
+
+    with hostile(answer) as server:
+        api = _api(server, tmp_path)
+        for _ in range(2):
+            assert (api.get(CONFIG_MAP, "default", "known") or {})["data"] == {"a": "x" * 100}
+    assert len(connections) == 2
+    assert (connections[0] is connections[1]) == kept
 
 
 @pytest.mark.usefixtures("unhurried")

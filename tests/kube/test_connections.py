@@ -24,6 +24,7 @@ from osm_gitops.kube import api as api_module
 from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP
 from osm_gitops.kube.transport import RetryPolicy
+from osm_gitops.kube.wire import Call, LostError, Reply
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, answer
 from tests.faults import Expected, refused
@@ -101,6 +102,13 @@ def test_a_server_may_have_another_name_in_its_certificate(worker: Cluster, tmp_
     with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError):
         _ask(_edited(worker, tmp_path / "1", cluster={"server": worker.server, "tls-server-name": "other"}))
     _ask(_edited(worker, tmp_path / "2", cluster={"server": worker.server, "tls-server-name": "localhost"}))
+
+
+def test_an_address_with_an_invalid_name_is_told(worker: Cluster, tmp_path: Path, patient: list[float]) -> None:
+    api = _edited(worker, tmp_path / "config", cluster={"server": f"https://{'a' * 64}.example.com"})
+    with refused(Expected(Code.API_SERVER_UNREACHABLE, "its address is invalid"), kind=ClusterError):
+        _ask(api)
+    assert patient == []
 
 
 # --- proxies ---
@@ -279,6 +287,33 @@ def test_a_request_is_one_write_and_sets_no_timeout_that_is_set(
     assert len(written) == 1
     assert written[0] > 10_000
     assert timeouts == []
+
+
+@pytest.mark.parametrize("what", [KeyboardInterrupt, MemoryError])
+def test_what_ends_a_run_is_not_hidden_by_the_parser(
+    worker: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: type[BaseException]
+) -> None:
+    """A signal may come while it calls back."""
+    api = _edited(worker, tmp_path / "config")
+    _ask(api)
+
+    def fail(*_: object) -> None:
+        raise what
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reply, "on_body", fail)
+        with pytest.raises(what):
+            _ask(api)
+    _ask(api)
+
+
+@pytest.mark.parametrize("text", ["a\rb", "a\nb", "a\r\n\r\nGET /", "a\0b", "a\u4e00"])
+def test_no_request_has_lines_of_another(text: str) -> None:
+    call = Call("GET", "/")
+    for target, header in ((text, "a"), ("/a b", "a"), ("/", text)):
+        with pytest.raises(LostError):
+            call.request(target, [("A", header)])
+    assert call.request("/", [("A", "b: c")]) == b"GET / HTTP/1.1\r\nA: b: c\r\n\r\n"
 
 
 def test_an_interruption_ends_a_request_that_the_server_does_not_take(tmp_path: Path) -> None:

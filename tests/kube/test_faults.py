@@ -16,7 +16,7 @@ import pytest
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kube import api as api_module
-from osm_gitops.kube import connections, transport
+from osm_gitops.kube import connections, wire
 from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE_DEPLOYMENT, PROFILE, SECRET
 from osm_gitops.kube.transport import RetryPolicy
@@ -163,7 +163,7 @@ def test_an_answer_that_never_ends_is_given_up(proxy: Proxy, tmp_path: Path, mon
     ticks = iter(range(0, 10_000, 100))
     monkeypatch.setattr(api_module, "RETRY_POLICY", RetryPolicy(clock=lambda: next(ticks), sleep=lambda _: None))
     monkeypatch.setattr(connections, "_CONNECTIONS", 1)
-    monkeypatch.setattr(transport, "_CHUNK", 10)
+    monkeypatch.setattr(wire, "_PIECE", 10)
     api = _api(proxy.cluster, tmp_path)
     for _ in range(2):  # its connection is given up too, and its place is free for the next request
         with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError):

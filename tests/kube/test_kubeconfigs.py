@@ -168,6 +168,12 @@ def test_outside_of_pods_there_has_to_be_a_kubeconfig(tmp_path: Path) -> None:
 # --- servers ---
 
 
+@pytest.mark.parametrize("name", [".a", "a..b", "a" * 64])
+def test_what_is_no_name_of_a_server_is_refused(name: str) -> None:
+    with refused(Expected(Code.SERVER_ADDRESS, "tls-server-name")):
+        _server(**{"tls-server-name": name})
+
+
 def _server(environment: dict[str, str] | None = None, **cluster: Any) -> Server:
     return Server.of(Entry(Path("config"), {"server": "https://api.example.com:6443", **cluster}), environment or {})
 
@@ -179,7 +185,10 @@ def test_what_an_address_holds_beyond_the_host_is_kept_but_for_credentials() -> 
     assert _server(server="https://[fd00::1]:6443").url == "https://[fd00::1]:6443"
 
 
-@pytest.mark.parametrize("address", ["", "10.0.0.1:6443", "ftp://a", "https://", "https://a:b", "https://a/?b"])
+@pytest.mark.parametrize(
+    "address",
+    ["", "10.0.0.1:6443", "ftp://a", "https://", "https://a:b", "https://a/?b", "https://a/b c", "https://a/ö"],
+)
 def test_what_is_no_address_is_refused(address: str) -> None:
     with refused(Expected(Code.SERVER_ADDRESS, "https://")):
         _server(server=address)
