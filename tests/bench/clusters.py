@@ -1,7 +1,7 @@
 """Clusters as source and target: MachineDeployments of a made-up fleet on a real API server.
 
 The floor comes first: the writes that an apply of the same fleet makes, sent by as many threads from a client that does
-nothing else, to a server of its own.
+nothing else, to a server of its own. Then Operating System Manager writes for the fleet, on another server.
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import local
 from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 from osm_gitops.commands.boot.lane.binaries import Binaries, find_binaries
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.apiserver.after_osm import HAS_INSTANCE, REVISION
 from tests.apiserver.client import Client, Object, path_of
 from tests.apiserver.cluster import Cluster
+from tests.apiserver.osm import OSM_VERSION, write_all
 from tests.apiserver.server import running
 from tests.bench.fleets import CHANGE, PROFILES, write_fleet
 from tests.bench.usage import Row, Usage, usage
@@ -41,7 +44,7 @@ _WRITTEN = (
     "/api/v1/namespaces/kube-system/secrets",
 )
 _REQUESTS = re.compile(r'^apiserver_request_total\{[^}]*verb="(?!WATCH)[^}]*\} (\d+)$', re.MULTILINE)
-_LONGEST = "24h"
+_CPU = re.compile(r"^process_cpu_seconds_total (\S+)$", re.MULTILINE)
 
 
 def measures(count: int) -> Iterator[Row]:
@@ -59,7 +62,10 @@ def measures(count: int) -> Iterator[Row]:
         changed = _measured(cluster, "apply", "--yes", *arguments, *CHANGE, "--settle", "0s")
     with _loaded(binaries, count) as (cluster, folder):
         floor = _floor(cluster, folder, bodies)
+    with _loaded(binaries, count) as (cluster, folder):
+        theirs = _osm(cluster, folder, count)
     yield _row(f"the floor: the writes of {fleet}, without us", floor)
+    yield _row(f"the same by Operating System Manager {OSM_VERSION}", theirs)
     yield _row(f"plan of {fleet} against a cluster, cold", plan)
     yield _row(f"apply of {fleet} to a cluster, cold", cold, "half of OSM's CPU")
     yield _row(f"plan of {fleet} against a cluster, unchanged", same)
@@ -68,10 +74,18 @@ def measures(count: int) -> Iterator[Row]:
     yield _row(f"apply of {fleet} to a cluster, all changed", changed, "8 s CPU")
 
 
-def _row(name: str, found: tuple[Usage, int], wanted: str = "") -> Row:
-    used, requests = found
-    name, value, units, wanted = used.row(name, wanted)
-    return name, f"{value}, {requests:,} requests", units, wanted
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a client took, its requests, and the seconds of CPU of the API server and of etcd meanwhile."""
+
+    used: Usage
+    requests: int
+    servers: float
+
+
+def _row(name: str, found: _Found, wanted: str = "") -> Row:
+    name, value, units, wanted = found.used.row(name, wanted)
+    return name, f"{value}, {found.requests:,} requests, servers {found.servers:.1f} s CPU", units, wanted
 
 
 def _arguments(cluster: Cluster, folder: Path) -> tuple[str, ...]:
@@ -126,15 +140,30 @@ def _owned(owner: Object, kind: str, annotations: Mapping[str, str], spec: Objec
     }
 
 
-def _measured(cluster: Cluster, *arguments: str) -> tuple[Usage, int]:
-    """What one command line took, without the server; and the requests that the server had."""
-    before = _requests(cluster)
-    used = usage(*arguments)
-    return used, _requests(cluster) - before - 1  # the question itself
+def _measured(cluster: Cluster, *arguments: str) -> _Found:
+    return _around(cluster, lambda: usage(*arguments))
 
 
-def _requests(cluster: Cluster) -> int:
-    return sum(map(int, _REQUESTS.findall(cluster.client().text("/metrics"))))
+def _around(cluster: Cluster, act: Callable[[], Usage]) -> _Found:
+    requests, servers = _counted(cluster)
+    used = act()
+    more, longer = _counted(cluster)
+    return _Found(used, more - requests - 1, longer - servers)  # the question itself
+
+
+def _counted(cluster: Cluster) -> tuple[int, float]:
+    """The requests that the API server has had so far, and the CPU that it and etcd have taken."""
+    metrics = cluster.client().text("/metrics")
+    with urlopen(f"{cluster.etcd}/metrics") as answer:  # its own address, on loopback
+        store = answer.read().decode()
+    cpu = sum(float(each) for text in (metrics, store) for each in _CPU.findall(text))
+    return sum(map(int, _REQUESTS.findall(metrics))), cpu
+
+
+def _osm(cluster: Cluster, folder: Path, count: int) -> _Found:
+    """Operating System Manager with the same settings, until all is written. It looks at the profiles of the fleet, and
+    at no other."""
+    return _around(cluster, lambda: Usage(*write_all(cluster, folder, count, ["-external-cloud-provider"])))
 
 
 def _written(cluster: Cluster) -> list[Object]:
@@ -155,7 +184,7 @@ def _items(client: Client, path: str) -> list[Object]:
     return [{"apiVersion": version, "kind": kind, **body} for body in ours]
 
 
-def _floor(cluster: Cluster, folder: Path, bodies: Sequence[Object]) -> tuple[Usage, int]:
+def _floor(cluster: Cluster, folder: Path, bodies: Sequence[Object]) -> _Found:
     """The same writes and nothing else, in a process of its own, so that its CPU can be told."""
     path = folder / "writes.json"
     machines = cluster.client().get("/apis/cluster.k8s.io/v1alpha1/machinedeployments")["items"]
@@ -164,11 +193,13 @@ def _floor(cluster: Cluster, folder: Path, bodies: Sequence[Object]) -> tuple[Us
     writes += [("APPLY", f"{path_of(body)}?fieldManager=floor&force=true", body) for body in bodies]
     path.write_text(json.dumps(writes), "utf-8")
     place = json.dumps([cluster.server, cluster.authority, cluster.tokens["admin"], str(path)])
-    before = _requests(cluster)
     command = [sys.executable, "-m", "tests.bench.clusters"]
-    answer = subprocess.run(command, input=place, text=True, stdout=subprocess.PIPE, check=True).stdout
-    wall, cpu, memory = json.loads(answer)
-    return Usage(wall, cpu, memory), _requests(cluster) - before - 1
+
+    def send() -> Usage:
+        answer = subprocess.run(command, input=place, text=True, stdout=subprocess.PIPE, check=True).stdout
+        return Usage(*json.loads(answer))
+
+    return _around(cluster, send)
 
 
 _CONTENT = {

@@ -171,7 +171,7 @@ def test_outside_of_pods_there_has_to_be_a_kubeconfig(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [".a", "a..b", "a" * 64])
 def test_what_is_no_name_of_a_server_is_refused(name: str) -> None:
     with refused(Expected(Code.SERVER_ADDRESS, "tls-server-name")):
-        _server(**{"tls-server-name": name})
+        _server({}, **{"tls-server-name": name})
 
 
 def _server(environment: dict[str, str] | None = None, **cluster: Any) -> Server:

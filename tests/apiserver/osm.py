@@ -1,0 +1,53 @@
+"""Operating System Manager itself, which ``make .tools/real/osm-controller`` builds, at work on an API server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.apiserver.cluster import Cluster
+
+OSM_VERSION: Final = "v1.11.0"
+"""The newest release that the module proxy has; tests/judges/osm/go.mod pins it."""
+
+_PROGRAM: Final = Path(__file__).parent.parent.parent / ".tools" / "real" / "osm-controller"
+_SECRETS: Final = "/api/v1/namespaces/cloud-init-settings/secrets?limit=1"
+_PER_POOL: Final = 3  # a kubeconfig, the provisioning Secret, and the bootstrap Secret, the last that OSM writes
+_PAUSE, _LONGEST = 0.25, 600.0
+
+
+def write_all(cluster: Cluster, folder: Path, pools: int, flags: Sequence[str] = ()) -> tuple[float, float, float]:
+    """Let OSM run until each of the pools has all of its Secrets.
+
+    Returns the seconds until then, and seconds of CPU and the peak of memory in MB until its end. It may do what an
+    administrator may; profiles must be in the cluster.
+
+    Raises AssertionError with its log if it ends or takes ten minutes.
+    """
+    kubeconfig, log = cluster.kubeconfig(folder / "osm-kubeconfig"), folder / "osm.log"
+    command: list[str | Path] = [_PROGRAM, f"-kubeconfig={kubeconfig}", "-namespace=kube-system", "-leader-elect=false"]
+    command += ["-disable-default-osps", "-metrics-address=0", "-health-probe-address=0", *flags]
+    before, started = _secrets(cluster), time.perf_counter()
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out)
+    try:
+        while _secrets(cluster) - before < _PER_POOL * pools:
+            ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            stuck = ended or time.perf_counter() - started > _LONGEST
+            assert not stuck, log.read_text("utf-8")[-4000:]
+            time.sleep(_PAUSE)
+        wall = time.perf_counter() - started
+    finally:
+        process.terminate()
+        _, process.returncode, used = os.wait4(process.pid, 0)
+    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def _secrets(cluster: Cluster) -> int:
+    """How many there are, of which the server sends only one."""
+    page = cluster.client().get(_SECRETS)
+    return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
