@@ -31,10 +31,10 @@ from osm_gitops.yaml.kubernetes import load_documents
 from tests.apiserver.after_osm import HAS_INSTANCE, REVISION
 from tests.apiserver.client import Client, Object, path_of
 from tests.apiserver.cluster import Cluster
-from tests.apiserver.osm import OSM_VERSION, write_all
 from tests.apiserver.server import running
 from tests.bench.fleets import CHANGE, PROFILES, write_fleet
-from tests.bench.usage import Row, Usage, usage
+from tests.bench.osm import OSM_VERSION, write_all
+from tests.bench.usage import Row, Usage, peak, usage
 from tests.machines.store import STORE
 
 _THREADS = 8
@@ -163,7 +163,7 @@ def _counted(cluster: Cluster) -> tuple[int, float]:
 def _osm(cluster: Cluster, folder: Path, count: int) -> _Found:
     """Operating System Manager with the same settings, until all is written. It looks at the profiles of the fleet, and
     at no other."""
-    return _around(cluster, lambda: Usage(*write_all(cluster, folder, count, ["-external-cloud-provider"])))
+    return _around(cluster, lambda: write_all(cluster, folder, count, ["-external-cloud-provider"]))
 
 
 def _written(cluster: Cluster) -> list[Object]:
@@ -242,7 +242,7 @@ def _only_send() -> None:
     _send(server, authority, token, writes)
     after, wall = resource.getrusage(resource.RUSAGE_SELF), perf_counter() - started
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(json.dumps([wall, cpu, after.ru_maxrss / 1024]))
+    print(json.dumps([wall, cpu, peak(os.getpid())]))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from time import process_time
 from typing import Final
 
@@ -42,6 +43,12 @@ class Usage:
         return name, str(self), f"{self.cpu / unit():,.0f}", wanted
 
 
+def peak(pid: int) -> float:
+    """The peak of a process' memory in MB. In its resource usage that of the process that started it counts too."""
+    lines = Path(f"/proc/{pid}/status").read_text("utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
+
+
 def forget() -> None:
     """Remove what earlier runs stored, so that the next one is a first one."""
     shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
@@ -64,7 +71,7 @@ def unit() -> float:
 # In a small process: the peak of a new process counts the memory of the one that it was forked from. Processes whose
 # parent has ended become children of this one, or their CPU would not be counted.
 _MEASURE: Final = """
-import ctypes, json, os, resource, subprocess, sys, time
+import ctypes, json, os, resource, select, subprocess, sys, time
 
 def memory():
     parents, sizes = {}, {}
@@ -88,12 +95,13 @@ def memory():
 ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 started = time.perf_counter()
 run = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-most = 0
-while run.poll() is None:
+most, ends, pause = 0, os.pidfd_open(run.pid), 0
+while not select.select([ends], [], [], pause)[0]:
     before = time.perf_counter()
     most = max(most, memory())
-    time.sleep(max(0.2, 100 * (time.perf_counter() - before)))
+    pause = max(0.2, 100 * (time.perf_counter() - before))
 wall = time.perf_counter() - started
+run.wait()
 try:
     while True:
         os.wait()

@@ -9,8 +9,8 @@ import pytest
 
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.apiserver.cluster import Cluster
-from tests.apiserver.osm import write_all
 from tests.bench.fleets import CHANGE, PROFILES, write_fleet
+from tests.bench.osm import write_all
 from tests.cli.running import osm_gitops
 
 pytestmark = [pytest.mark.osm, pytest.mark.conformance]

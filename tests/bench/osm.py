@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.apiserver.cluster import Cluster
+from tests.bench.usage import Usage, peak
 
 OSM_VERSION: Final = "v1.11.0"
 """The newest release that the module proxy has; tests/judges/osm/go.mod pins it."""
@@ -20,11 +21,10 @@ _PER_POOL: Final = 3  # a kubeconfig, the provisioning Secret, and the bootstrap
 _PAUSE, _LONGEST = 0.25, 600.0
 
 
-def write_all(cluster: Cluster, folder: Path, pools: int, flags: Sequence[str] = ()) -> tuple[float, float, float]:
+def write_all(cluster: Cluster, folder: Path, pools: int, flags: Sequence[str] = ()) -> Usage:
     """Let OSM run until each of the pools has all of its Secrets.
 
-    Returns the seconds until then, and seconds of CPU and the peak of memory in MB until its end. It may do what an
-    administrator may; profiles must be in the cluster.
+    Returns what it took until then. It may do what an administrator may; profiles must be in the cluster.
 
     Raises AssertionError with its log if it ends or takes ten minutes.
     """
@@ -36,15 +36,18 @@ def write_all(cluster: Cluster, folder: Path, pools: int, flags: Sequence[str] =
         process = subprocess.Popen(command, stdout=out, stderr=out)
     try:
         while _secrets(cluster) - before < _PER_POOL * pools:
-            ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            stuck = ended or time.perf_counter() - started > _LONGEST
+            stuck = process.poll() is not None or time.perf_counter() - started > _LONGEST
             assert not stuck, log.read_text("utf-8")[-4000:]
             time.sleep(_PAUSE)
-        wall = time.perf_counter() - started
+        return Usage(time.perf_counter() - started, _cpu(process.pid), peak(process.pid))
     finally:
         process.terminate()
-        _, process.returncode, used = os.wait4(process.pid, 0)
-    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        process.wait()
+
+
+def _cpu(pid: int) -> float:
+    numbers = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _secrets(cluster: Cluster) -> int:
