@@ -190,7 +190,9 @@ def _floor(cluster: Cluster, folder: Path, bodies: Sequence[Object]) -> _Found:
     machines = cluster.client().get("/apis/cluster.k8s.io/v1alpha1/machinedeployments")["items"]
     hold = {"metadata": {"finalizers": ["kubermatic.io/cleanup-operating-system-configs"]}}
     writes = [("MERGE", path_of(each), hold) for each in machines]
-    writes += [("APPLY", f"{path_of(body)}?fieldManager=floor&force=true", body) for body in bodies]
+    writes += [
+        ("APPLY", f"{path_of(body)}?fieldManager=floor&force=true&fieldValidation=Ignore", body) for body in bodies
+    ]
     path.write_text(json.dumps(writes), "utf-8")
     place = json.dumps([cluster.server, cluster.authority, cluster.tokens["admin"], str(path)])
     command = [sys.executable, "-m", "tests.bench.clusters"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from osm_gitops.errors import ClusterError, Code, ConflictError
 from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE, SECRET, SERVICE_ACCOUNT, Kind
 from tests.apiserver.cluster import Cluster
+from tests.apiserver.proxy import Proxy
 from tests.faults import Expected, refused
 
 
@@ -63,6 +65,24 @@ def test_text_beyond_the_basic_plane_is_kept_by_all_writes(worker: Cluster, tmp_
     found = api.merge(CONFIG_MAP, "default", "b", {"data": {"two": text}}, metadata_only=False)
     assert found["data"] == {"one": text, "two": text}
     assert api.replace(found | {"data": {"two": text}})["data"] == {"two": text}
+
+
+def test_an_apply_refuses_what_the_definition_does_not_have_though_it_asks_for_no_warnings(
+    worker: Cluster, tmp_path: Path, through: Callable[[Cluster], Proxy]
+) -> None:
+    """A field that is there twice gets a warning, for which the server reads the body once more: none is asked for."""
+    config = {
+        "apiVersion": "operatingsystemmanager.k8c.io/v1alpha1",
+        "kind": "OperatingSystemConfig",
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"osName": "ubuntu", "osVersion": "24.04", "unknown": 1},
+    }
+    proxy = through(worker)
+    api = _api(proxy.cluster, tmp_path)
+    for body, field in ((_map("a") | {"unknown": {}}, ".unknown"), (config, ".spec.unknown")):
+        with refused(Expected(Code.REQUEST_REFUSED, f"{field} field not declared in schema"), kind=ClusterError):
+            api.apply(body)
+    assert [request.query["fieldValidation"] for request in proxy.writes] == ["Ignore", "Ignore"]
 
 
 def test_who_owns_a_field_is_named(worker: Cluster, tmp_path: Path) -> None:
