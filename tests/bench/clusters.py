@@ -63,9 +63,10 @@ def measures(count: int) -> Iterator[Row]:
     with _loaded(binaries, count) as (cluster, folder):
         floor = _floor(cluster, folder, bodies)
     with _loaded(binaries, count) as (cluster, folder):
-        theirs = _osm(cluster, folder, count)
+        theirs, missing = _osm(cluster, folder, count)
     yield _row(f"the floor: the writes of {fleet}, without us", floor)
-    yield _row(f"the same by Operating System Manager {OSM_VERSION}", theirs)
+    but = f", but for {missing} Secrets" if missing else ""
+    yield _row(f"the same by Operating System Manager {OSM_VERSION}{but}", theirs)
     yield _row(f"plan of {fleet} against a cluster, cold", plan)
     yield _row(f"apply of {fleet} to a cluster, cold", cold, "half of OSM's CPU")
     yield _row(f"plan of {fleet} against a cluster, unchanged", same)
@@ -160,10 +161,17 @@ def _counted(cluster: Cluster) -> tuple[int, float]:
     return sum(map(int, _REQUESTS.findall(metrics))), cpu
 
 
-def _osm(cluster: Cluster, folder: Path, count: int) -> _Found:
-    """Operating System Manager with the same settings, until all is written. It looks at the profiles of the fleet, and
-    at no other."""
-    return _around(cluster, lambda: write_all(cluster, folder, count, ["-external-cloud-provider"]))
+def _osm(cluster: Cluster, folder: Path, count: int) -> tuple[_Found, int]:
+    """What Operating System Manager took with the same settings and profiles, and how many Secrets it did not write."""
+    missing = 0
+
+    def write() -> Usage:
+        nonlocal missing
+        used, missing = write_all(cluster, folder, count, ["-external-cloud-provider"])
+        return used
+
+    found = _around(cluster, write)
+    return found, missing
 
 
 def _written(cluster: Cluster) -> list[Object]:

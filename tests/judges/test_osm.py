@@ -44,7 +44,8 @@ def test_what_osm_has_written_is_only_adopted(worker: Cluster, tmp_path: Path) -
         for document in load_documents(path.read_bytes(), str(path)):
             for body in document.items or (document,):
                 worker.client().create(body.value)
-    write_all(worker, tmp_path, _POOLS, ["-external-cloud-provider"])
+    _, missing = write_all(worker, tmp_path, _POOLS, ["-external-cloud-provider"])
+    assert missing == 0
     assert _changed(worker, tmp_path) == []
     # It would see a setting that OSM was not given.
     others = _changed(worker, tmp_path, *CHANGE)
