@@ -54,8 +54,8 @@ _LONGEST_NAME: Final = 253
 _NO_API: Final = "Check that the address is that of an API server"
 _PARTIAL = ";as={0};g=meta.k8s.io;v=v1"
 _METADATA = b'{"kind":"PartialObjectMetadata",'
-# An apply refuses fields that the schema does not have in any case. Otherwise the server parses its body once more, a tenth
-# of its CPU, to warn of fields that are there twice, which no JSON of ours has.
+# An apply refuses fields that the schema does not have in any case. Without this the server parses its body once more,
+# a tenth of its CPU, to warn of fields that are there twice, which no JSON of ours has.
 _UNVALIDATED: Final = {"fieldValidation": "Ignore"}
 _APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 # API servers parse bodies of server-side apply as YAML, where these characters must be escaped.

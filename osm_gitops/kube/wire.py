@@ -204,9 +204,11 @@ class Reply:
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
+        if self._complete:
+            return
         if 100 <= status < 200 and status != HTTPStatus.SWITCHING_PROTOCOLS:
             self._headers.clear()  # the answer comes after it
-        elif not self._complete:
+        else:
             self.status = status
 
     def on_body(self, data: bytes) -> None:

@@ -220,6 +220,10 @@ LYING: Final[dict[str, tuple[Behaviour, str]]] = {
     "another protocol": (once(head("Upgrade: x", "Connection: upgrade", status="101 Yes") + _BIG), "101"),
     "gzip that was not asked for": (whole(_BOMB, "Content-Encoding: gzip"), r"the answer is encoded \(gzip\)"),
     "layers of gzip": (whole(_BOMB, "Content-Encoding: gzip, gzip"), r"the answer is encoded \(gzip, gzip\)"),
+    "gzip, and more after it": (
+        once(head(_LENGTH, "Content-Encoding: gzip") + _BIG + head(status="100 Continue")),
+        r"the answer is encoded \(gzip\)",
+    ),
     "an encoding that is none": (whole(_BIG, f"Content-Encoding: {'x' * 9000}"), r"the answer is encoded \(x{40}\)"),
     "HTML": (whole(b"<html>please log in</html>", "Content-Type: text/html"), "not a JSON object: it is not JSON"),
     "nothing of HTTP": (once(b"SSH-2.0-OpenSSH_9.6\r\n"), "is not HTTP"),
