@@ -315,10 +315,13 @@ class _Pool:
                 connection.send(request)
             return Reply(connection, pool)
         except BaseException as fault:
+            # Without a tunnel urllib3 has closed the connection, which then counts as not connected.
+            before_server = connection.proxy and not connection.has_connected_to_proxy
             connection.close()
             pool._put_conn(connection)
-            before_proxy = connection.proxy and not connection.has_connected_to_proxy
-            if before_proxy and isinstance(fault, (OSError, HTTPException, exceptions.HTTPError)):
+            # http.client reads only what proxies say.
+            faults = (HTTPException, OSError, exceptions.HTTPError) if before_server else HTTPException
+            if isinstance(fault, faults):
                 raise exceptions.ProxyError("unreachable", fault) from fault
             raise
 

@@ -28,6 +28,7 @@ from osm_gitops.kube.wire import Call, LostError, Reply
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, answer
 from tests.faults import Expected, refused
+from tests.hostile.servers import hostile
 
 Behind = Callable[[Cluster], Proxy]
 
@@ -170,6 +171,32 @@ def test_the_proxy_of_the_kubeconfig_is_used_with_its_credentials(
     _ask(_edited(worker, tmp_path / "config", cluster={"proxy-url": f"http://me:pass@{tunnel.address}"}))
     assert len(tunnel.asked) == 1
     assert "proxy-authorization: basic bwu6cgfzcw==" in tunnel.asked[0].lower()
+
+
+def test_a_certificate_that_is_not_trusted_is_told_behind_a_proxy_too(
+    worker: Cluster, tunnel: _Tunnel, tmp_path: Path, patient: list[float]
+) -> None:
+    issue(tmp_path, "other")
+    other = b64encode((tmp_path / "ca.crt").read_bytes()).decode()
+    change = {"certificate-authority-data": other, "proxy-url": f"http://{tunnel.address}"}
+    with refused(Expected(Code.API_SERVER_UNREACHABLE, "its certificate is not trusted"), kind=ClusterError):
+        _ask(_edited(worker, tmp_path / "config", cluster=change))
+    assert (len(tunnel.asked), patient) == (1, [])
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 403 No\r\n\r\n", b"SSH-2.0-OpenSSH_9.6\r\n"])
+def test_a_proxy_that_opens_no_tunnel_is_told(
+    worker: Cluster, tmp_path: Path, patient: list[float], said: bytes
+) -> None:
+    def answer(connection: socket.socket, _number: int) -> None:
+        connection.sendall(said)
+        connection.shutdown(socket.SHUT_RDWR)
+
+    with hostile(answer) as proxy:
+        change = {"proxy-url": proxy.address}
+        with refused(Expected(Code.API_SERVER_UNREACHABLE, "the proxy does not let it through"), kind=ClusterError):
+            _ask(_edited(worker, tmp_path / "config", cluster=change))
+    assert len(patient) == 2
 
 
 def test_a_proxy_may_speak_tls_itself(worker: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
