@@ -15,7 +15,7 @@ from tests.bench.usage import Usage, peak
 OSM_VERSION: Final = "v1.11.0"
 """The newest release that the module proxy has; tests/judges/osm/go.mod pins it."""
 
-_PROGRAM: Final = Path(__file__).parent.parent.parent / ".tools" / "real" / "osm-controller"
+OSM: Final = Path(__file__).parent.parent.parent / ".tools" / "real" / "osm-controller"
 _SECRETS: Final = "/api/v1/namespaces/cloud-init-settings/secrets?limit=1"
 _PER_POOL: Final = 3  # a kubeconfig, the provisioning Secret, and the bootstrap Secret, the last that OSM writes
 _PAUSE, _QUIET = 0.25, 20.0
@@ -30,7 +30,7 @@ def write_all(cluster: Cluster, folder: Path, pools: int, flags: Sequence[str] =
     Raises AssertionError with its log if it ends by itself.
     """
     kubeconfig, log = cluster.kubeconfig(folder / "osm-kubeconfig"), folder / "osm.log"
-    command: list[str | Path] = [_PROGRAM, f"-kubeconfig={kubeconfig}", "-namespace=kube-system", "-leader-elect=false"]
+    command: list[str | Path] = [OSM, f"-kubeconfig={kubeconfig}", "-namespace=kube-system", "-leader-elect=false"]
     command += ["-disable-default-osps", "-metrics-address=0", "-health-probe-address=0", *flags]
     wanted, started = _PER_POOL * pools + _secrets(cluster), time.perf_counter()
     with log.open("wb") as out:
