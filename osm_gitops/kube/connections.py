@@ -7,6 +7,7 @@ import ssl
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -106,21 +107,29 @@ class ServerConnections:
             # Such a proxy makes the requests itself.
             self._prefix, self._more = server.url, self._manager.proxy_headers
         self._pool: Any = None
-        self._host = ""
 
     def open(self, call: Call, headers: Iterable[tuple[str, str]], exchange: Exchange, connect: float) -> Reply:
         """Send a request, and read the head of its answer. A new connection may take ``connect`` seconds."""
         pool = self._pool  # another thread may close it
         if pool is None:
             # Asked once: the manager would parse the address for each request.
-            self._host, pool = _host(self._url), self._manager.connection_from_url(self._url)
-            self._pool = pool
+            pool = self._pool = self._manager.connection_from_url(self._url)
         query = f"?{urlencode(call.query)}" if call.query else ""
         target = f"{self._prefix}{call.path}{query}" or "/"
         request = call.request(target, [("Host", self._host), *headers, *self._more.items()])
         with exchanging(exchange):
             reply: Reply = pool.ask(request, connect)
             return reply
+
+    @cached_property
+    def _host(self) -> str:
+        """The Host header: without a default port, a zone or the dot of a full name."""
+        from urllib3.util import parse_url  # noqa: PLC0415 - slow
+
+        parts = parse_url(self._url)
+        host = re.sub(r"%[^]]*", "", parts.host or "").rstrip(".")
+        default = {"http": 80, "https": 443}[urlsplit(self._url).scheme]
+        return host if parts.port in {None, default} else f"{host}:{parts.port}"
 
     def close(self) -> None:
         """Close the connections. A later request opens new ones."""
@@ -142,16 +151,6 @@ class ServerConnections:
                 context.load_cert_chain(certificate, key, password="")  # otherwise Python asks on the terminal
             except (ssl.SSLError, ValueError):
                 raise _unusable(where) from None
-
-
-def _host(url: str) -> str:
-    """The Host header for requests to ``url``: without a default port, a zone or the dot of a full name."""
-    from urllib3.util import parse_url  # noqa: PLC0415 - slow
-
-    parts = parse_url(url)
-    host = re.sub(r"%[^]]*", "", parts.host or "").rstrip(".")
-    default = {"http": 80, "https": 443}[urlsplit(url).scheme]
-    return host if parts.port in {None, default} else f"{host}:{parts.port}"
 
 
 def _open_manager(server: Server) -> PoolManager:

@@ -22,17 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import local
 from time import perf_counter
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from osm_gitops.commands.boot.lane.binaries import Binaries, find_binaries
-from osm_gitops.yaml.kubernetes import load_documents
 from tests.apiserver.after_osm import HAS_INSTANCE, REVISION
 from tests.apiserver.client import Client, Object, path_of
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.server import running
-from tests.bench.fleets import CHANGE, PROFILES, write_fleet
+from tests.bench.fleets import CHANGE, PROFILES, read_fleet, write_fleet
 from tests.bench.osm import OSM, OSM_VERSION, write_all
 from tests.bench.usage import Row, Usage, peak, usage
 from tests.machines.store import STORE
@@ -106,7 +104,7 @@ def _loaded(binaries: Binaries, count: int) -> Iterator[tuple[Cluster, Path]]:
         write_fleet(folder, count, distinct=False, profiles=PROFILES)
         with running("bench", data, binaries) as cluster:
             cluster.namespace("cloud-init-settings")
-            bodies = [document.value for path in sorted(folder.iterdir()) for document in _documents(path)]
+            bodies = read_fleet(folder)
             for body in bodies:
                 if body["kind"] == "MachineDeployment":
                     body["metadata"]["annotations"][REVISION] = "1"
@@ -119,11 +117,6 @@ def _loaded(binaries: Binaries, count: int) -> Iterator[tuple[Cluster, Path]]:
             instances = [_owned(each, "Machine", {}, each["spec"], HAS_INSTANCE) for each in made]
             _in_threads(cluster, [("POST", path_of(body, named=False), body) for body in instances])
             yield cluster, Path(name)
-
-
-def _documents(path: Path) -> Iterator[Any]:
-    for document in load_documents(path.read_bytes(), str(path)):
-        yield from document.items or (document,)
 
 
 def _owned(owner: Object, kind: str, annotations: Mapping[str, str], spec: Object, *finalizers: str) -> Object:

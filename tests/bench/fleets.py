@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from osm_gitops.yaml.emit import dump
+from osm_gitops.yaml.kubernetes import load_documents
 from tests.conformance_data import OUTSIDE, load_case
 
 VERSION = "v1.11.2"
@@ -69,6 +70,12 @@ def write_fleet(folder: Path, count: int, *, distinct: bool, profiles: tuple[tup
     for start in range(0, count, 100):
         (folder / f"machines-{start:05d}.yaml").write_text(documents(machines[start : start + 100]))
     return folder
+
+
+def read_fleet(folder: Path) -> list[Any]:
+    """The objects of such a tree."""
+    documents = (each for path in sorted(folder.iterdir()) for each in load_documents(path.read_bytes(), str(path)))
+    return [body.value for document in documents for body in document.items or (document,)]
 
 
 def documents(bodies: Iterable[dict[str, Any]]) -> str:

@@ -101,15 +101,15 @@ def test_what_is_no_answer_of_an_api_server_is_told(behaviour: Behaviour, what: 
 
 
 @pytest.mark.usefixtures("unhurried")
-@pytest.mark.parametrize("pieces", [False, True], ids=["at once", "byte by byte"])
+@pytest.mark.parametrize("size", [1 << 20, 1], ids=["at once", "byte by byte"])
 @pytest.mark.parametrize(("text", "kept"), FAIR.values(), ids=FAIR)
-def test_what_the_protocol_allows_is_an_answer(text: bytes, kept: bool, pieces: bool, tmp_path: Path) -> None:
+def test_what_the_protocol_allows_is_an_answer(text: bytes, kept: bool, size: int, tmp_path: Path) -> None:
     connections: list[socket.socket] = []
 
     def answer(connection: socket.socket, _number: int) -> None:
         connections.append(connection)
-        for start in range(0, len(text), 1 if pieces else len(text)):
-            connection.sendall(text[start : start + (1 if pieces else len(text))])
+        for start in range(0, len(text), size):
+            connection.sendall(text[start : start + size])
         if not kept:
             connection.shutdown(socket.SHUT_WR)
 

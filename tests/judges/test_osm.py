@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.yaml.kubernetes import load_documents
 from tests.apiserver.cluster import Cluster
-from tests.bench.fleets import CHANGE, PROFILES, write_fleet
+from tests.bench.fleets import CHANGE, PROFILES, read_fleet, write_fleet
 from tests.bench.osm import write_all
 from tests.cli.running import osm_gitops
 
@@ -40,10 +39,8 @@ def test_what_osm_has_written_is_only_adopted(worker: Cluster, tmp_path: Path) -
     """Every field that a template reads differs from pool to pool."""
     fleet = write_fleet(tmp_path / "fleet", _POOLS, distinct=True, profiles=PROFILES)
     worker.namespace("cloud-init-settings")
-    for path in sorted(fleet.iterdir()):
-        for document in load_documents(path.read_bytes(), str(path)):
-            for body in document.items or (document,):
-                worker.client().create(body.value)
+    for body in read_fleet(fleet):
+        worker.client().create(body)
     _, missing = write_all(worker, tmp_path, _POOLS, ["-external-cloud-provider"])
     assert missing == 0
     assert _changed(worker, tmp_path) == []
